@@ -13,6 +13,7 @@ import org.mobilesync.SyncParameterKind;
 import org.mobilesync.SyncParameterValue;
 import org.mobilesync.internal.wire.Bind;
 import org.mobilesync.internal.wire.ChannelKind;
+import org.mobilesync.internal.wire.Close;
 import org.mobilesync.internal.wire.ConfirmRecorded;
 import org.mobilesync.internal.wire.ConfirmReport;
 import org.mobilesync.internal.wire.HistoryPage;
@@ -54,6 +55,18 @@ class ClientSubscriptionTests extends PlayedClient {
         again.find(Bind.class, bind -> bind.userId.equals("u2") && bind.parameters.isEmpty());
         client.bind("u1", "s1");
         again.find(Bind.class, bind -> texts(bind.parameters).equals("NEWS region \"south\" "));
+    }
+
+    @Test
+    void aUserThatMustSignInAgainHasNoParametersOnTheConnection() throws Exception {
+        PlayedGateway.Connection connection = open();
+        get(client.setParameter("NEWS", "region", SyncParameterValue.text("west"), SyncParameterKind.SESSION));
+        Close close = new Close();
+        close.code = 4_000;
+        connection.send(close);
+        PlayedGateway.Connection again = gateway.next();
+        assertEquals(null, again.connect().bind);
+        assertEquals("", texts(again.connect().parameters));
     }
 
     @Test

@@ -331,7 +331,7 @@ public final class ClientEngine implements AutoCloseable {
         synchronized (bindLock) {
             boundUserId = userId;
             return change(() -> {
-                if (!Objects.equals(userId, state.visibleUserId())) parameters.userChanged();
+                if (!Objects.equals(userId, state.visibleUserId())) parameters.userChanged(userId);
                 if (userId == null) {
                     state.unbind();
                 } else {

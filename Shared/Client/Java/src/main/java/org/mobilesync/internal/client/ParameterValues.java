@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import org.mobilesync.SyncException;
 import org.mobilesync.SyncParameter;
@@ -21,16 +22,23 @@ final class ParameterValues {
     private static final int OTHER_BYTES = 80;
 
     private final Parameters store;
-    /** The session's values of the bound user. */
-    private List<SyncParameter> session = new ArrayList<>();
+    /** The user whose values the session has; null for the device. */
+    private String sessionUserId;
+    private final List<SyncParameter> session = new ArrayList<>();
 
     ParameterValues(Parameters store) {
         this.store = store;
     }
 
-    /** Ends the session's values, because the app has bound another user. */
-    void userChanged() {
-        session = new ArrayList<>();
+    /** Ends the session's values, because the app has bound this user, or none for null. */
+    void userChanged(String userId) {
+        sessionUserId = userId;
+        session.clear();
+    }
+
+    /** Returns the session's values of a user; none when the app has bound another one. */
+    private List<SyncParameter> session(String userId) {
+        return Objects.equals(userId, sessionUserId) ? session : Collections.<SyncParameter>emptyList();
     }
 
     /**
@@ -71,16 +79,16 @@ final class ParameterValues {
 
     /** Returns every value of a user. */
     List<SyncParameter> all(String userId) {
-        List<SyncParameter> all = new ArrayList<>(session);
+        List<SyncParameter> all = new ArrayList<>(session(userId));
         all.addAll(store.all(userId));
         return Collections.unmodifiableList(all);
     }
 
     /** Returns the values that the device sets. A value of the session replaces a value of the client. */
     private List<SyncParameter> own(String userId) {
-        List<SyncParameter> own = new ArrayList<>(session);
+        List<SyncParameter> own = new ArrayList<>(session(userId));
         for (SyncParameter kept : store.all(userId)) {
-            boolean isReplaced = session.stream().anyMatch(one -> isSame(one, kept));
+            boolean isReplaced = session(userId).stream().anyMatch(one -> isSame(one, kept));
             if (kept.kind() == SyncParameterKind.CLIENT && !isReplaced) own.add(kept);
         }
         return own;
