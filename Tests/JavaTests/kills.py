@@ -47,6 +47,9 @@ class Device:
             options.instance, "--device", f"{user}-d", "--user", user, "--session", "s1", "--store",
             str(folder / f"{user}.sqlite"), "--app-version", "1.0", "--transport", options.transport]
         self.process = None
+        # The shown ids in order, and how far the output is read: reading all of it again and again takes the processor
+        # from the devices.
+        self.shown, self.read_upto = [], 0
         # The counts of shown oplogs at the kills: the index of the first oplog after each one.
         self.cuts = set()
         self.start()
@@ -62,13 +65,17 @@ class Device:
 
     def ids(self):
         """Returns the shown ids in order. A line that a kill has cut off was not shown."""
-        lines = self.output.read_bytes().split(b"\n")[:-1]
-        oplogs = []
-        for line in lines:
-            # A cut-off line can be continued by the first line of the next start.
-            start = line.rfind(b'{"bizType"')
-            oplogs.append(json.loads(line[start:]))
-        return [oplog["oplogId"] for oplog in oplogs if oplog["bizType"] == self.options.biz_type]
+        with open(self.output, "rb") as output:
+            output.seek(self.read_upto)
+            whole_lines = output.read().rpartition(b"\n")[0]
+        if whole_lines:
+            self.read_upto += len(whole_lines) + 1
+            for line in whole_lines.split(b"\n"):
+                # A cut-off line can be continued by the first line of the next start.
+                oplog = json.loads(line[line.rfind(b'{"bizType"'):])
+                if oplog["bizType"] == self.options.biz_type:
+                    self.shown.append(oplog["oplogId"])
+        return self.shown
 
     def push(self, first):
         """Pushes some oplogs, and checks that each one was accepted."""
