@@ -165,10 +165,10 @@ class BackendClientTests {
         assertEquals(BackendException.Code.UNKNOWN_OUTCOME, error.code());
         assertTrue(error.isRetryable());
         assertNull(error.apiCode());
-        assertTrue(error.getMessage().contains("the push m1 of UCHAT to u1 had no success in 4 attempts: no answer"),
+        assertTrue(error.getMessage().contains("the push m1 of UCHAT to u1 had no success in 6 attempts: no answer"),
             error.getMessage());
         assertTrue(error.getMessage().contains("with the same thirdMsgId"), error.getMessage());
-        assertEquals(3, pauses.size());
+        assertEquals(5, pauses.size());
     }
 
     @Test

@@ -39,7 +39,8 @@ public final class BackendDriver {
         instance = arguments[3];
         key = arguments[4];
         secret = new String(Files.readAllBytes(Paths.get(arguments[5])), StandardCharsets.US_ASCII).trim();
-        backend = BackendClient.builder(api, instance).key(key, secret).build();
+        // A recall is uncertain while a replaced lease of a gateway is on record: 6 s, and more on a busy machine.
+        backend = BackendClient.builder(api, instance).key(key, secret).attempts(8).build();
         device = StackDevice.make(arguments[1], arguments[2], instance, user + "-d", SyncTransport.PLAIN);
     }
 

@@ -43,7 +43,8 @@ public final class BackendClient {
     /** Collects the settings. {@link #build} checks them. */
     public static final class Builder {
         private static final int DEFAULT_TIMEOUT_MS = 10_000;
-        private static final int DEFAULT_ATTEMPTS = 4;
+        /** With the pauses between them they take at least 7.7 s: longer than the 6 s of a lost gateway's lease. */
+        private static final int DEFAULT_ATTEMPTS = 6;
         private static final int MOST_ATTEMPTS = 20;
 
         private final String address;
@@ -86,7 +87,7 @@ public final class BackendClient {
             return this;
         }
 
-        /** The most attempts of one call, 1 to 20; 4 by default. */
+        /** The most attempts of one call, 1 to 20; 6 by default. */
         public Builder attempts(int value) {
             attempts = value;
             return this;
