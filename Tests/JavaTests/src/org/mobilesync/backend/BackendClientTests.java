@@ -157,6 +157,13 @@ class BackendClientTests {
     }
 
     @Test
+    void anAnswerThatIsCutOffIsNoAnswer() throws Exception {
+        String cutOff = STORED.substring(0, STORED.length() - 10) + PlayedApi.CUT;
+        assertEquals("DUPLICATED_BIZ_ID", client(cutOff, REPEATED).push(push("m1")).code());
+        assertEquals(2, api.requests().size());
+    }
+
+    @Test
     void withoutAnAnswerTheOutcomeIsUnknownAndTheErrorSaysHowToGoOn() throws Exception {
         String[] cuts = new String[40];
         Arrays.fill(cuts, PlayedApi.CUT);

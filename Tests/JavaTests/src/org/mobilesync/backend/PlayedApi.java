@@ -19,8 +19,8 @@ import javax.net.ServerSocketFactory;
 
 /** An API on a free port of the loopback interface that gives the answers of a test, in order. */
 final class PlayedApi implements AutoCloseable {
-    /** An answer that ends the connection instead. */
-    static final String CUT = "";
+    /** Ends the connection: instead of an answer, or behind a part of one. */
+    static final String CUT = "\0";
 
     private final ServerSocket listener;
     private final String scheme;
@@ -102,8 +102,8 @@ final class PlayedApi implements AutoCloseable {
             while (true) {
                 requests.add(read(in));
                 String answer = answers.remove();
-                if (answer.equals(CUT)) return;
-                connection.getOutputStream().write(answer.getBytes(StandardCharsets.UTF_8));
+                connection.getOutputStream().write(answer.replace(CUT, "").getBytes(StandardCharsets.UTF_8));
+                if (answer.endsWith(CUT)) return;
             }
         } catch (IOException ended) {
             return;

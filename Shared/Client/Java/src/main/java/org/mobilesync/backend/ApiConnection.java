@@ -88,6 +88,8 @@ final class ApiConnection {
                 count = in.read(part);
             }
         }
+        // The platform reports the end of the connection within a body as the end of the body.
+        if (body.size() < connection.getContentLengthLong()) throw new IOException("the answer was cut off");
         String text = new String(body.toByteArray(), StandardCharsets.UTF_8);
         return ApiAnswer.of(status, text, seconds(connection.getHeaderField("Retry-After")));
     }
