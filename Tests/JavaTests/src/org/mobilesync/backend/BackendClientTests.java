@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.security.KeyStore;
@@ -186,6 +187,22 @@ class BackendClientTests {
         assertEquals(BackendException.Code.UNKNOWN_OUTCOME, error.code());
         assertEquals("UNAUTHORIZED", error.apiCode());
         assertFalse(error.isRetryable());
+    }
+
+    @Test
+    void anAttemptThatMayHaveStoredThePushIsNotForgottenBehindARefusedCertificate() {
+        IOException lost = new IOException("lost");
+        ApiCall call = ApiCall.post("single", "demo_app", "{}", "the push m1");
+        Retries retries = new Retries(4, pauses::add);
+        ApiAnswer refused = ApiAnswer.refusedCertificate(lost, "https://push.example.com");
+        assertFalse(retries.next(refused, call));
+        assertEquals(BackendException.Code.CERTIFICATE,
+            BackendException.of("the push m1", refused, 1, retries.isOutcomeUnknown()).code());
+        assertTrue(retries.next(ApiAnswer.none(lost), call));
+        assertFalse(retries.next(refused, call));
+        BackendException error = BackendException.of("the push m1", refused, 3, retries.isOutcomeUnknown());
+        assertEquals(BackendException.Code.UNKNOWN_OUTCOME, error.code());
+        assertTrue(error.getMessage().contains("certificate of https://push.example.com"), error.getMessage());
     }
 
     @Test

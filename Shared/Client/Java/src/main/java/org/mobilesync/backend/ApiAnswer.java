@@ -18,22 +18,31 @@ final class ApiAnswer {
     private final Map<String, String> members;
     private final long retryAfterSeconds;
     private final IOException failure;
+    /** The server whose certificate is refused; null for none. */
+    private final String refusedServer;
 
-    private ApiAnswer(int status, Map<String, String> members, long retryAfterSeconds, IOException failure) {
+    private ApiAnswer(
+        int status, Map<String, String> members, long retryAfterSeconds, IOException failure, String refusedServer) {
         this.status = status;
         this.members = members == null ? Collections.<String, String>emptyMap() : members;
         this.retryAfterSeconds = retryAfterSeconds;
         this.failure = failure;
+        this.refusedServer = refusedServer;
     }
 
     /** An answer with this body. */
     static ApiAnswer of(int status, String body, long retryAfterSeconds) {
-        return new ApiAnswer(status, JsonText.members(body), retryAfterSeconds, null);
+        return new ApiAnswer(status, JsonText.members(body), retryAfterSeconds, null, null);
     }
 
     /** No answer arrived. */
     static ApiAnswer none(IOException failure) {
-        return new ApiAnswer(0, null, 0, failure);
+        return new ApiAnswer(0, null, 0, failure, null);
+    }
+
+    /** Nothing was sent, because the server's certificate is refused. */
+    static ApiAnswer refusedCertificate(IOException failure, String server) {
+        return new ApiAnswer(0, null, 0, failure, server);
     }
 
     /** Returns the results of a batch; null when the answer has none. */
@@ -85,6 +94,11 @@ final class ApiAnswer {
         return failure;
     }
 
+    /** Returns whether nothing was sent, because the server's certificate is refused. */
+    boolean isCertificateRefused() {
+        return refusedServer != null;
+    }
+
     int status() {
         return status;
     }
@@ -100,7 +114,7 @@ final class ApiAnswer {
      * REPLAY says that the platform's HTTP client or a proxy has sent the request twice: the outcome is unknown.
      */
     boolean isRetryable() {
-        if (failure != null) return true;
+        if (failure != null) return !isCertificateRefused();
         if (!isFromApi()) return status >= FIRST_SERVER_ERROR;
         return flag("retryable") || isReplay();
     }
@@ -121,6 +135,9 @@ final class ApiAnswer {
 
     /** Returns the answer in words, for an error. */
     String description() {
+        if (isCertificateRefused()) {
+            return "the certificate of " + refusedServer + " is refused (" + failure.getMessage() + ")";
+        }
         if (failure != null) return "no answer (" + failure + ")";
         if (!isFromApi()) return "HTTP status " + status + " without an answer of the API";
         String detail = text("detail");

@@ -30,11 +30,7 @@ final class ApiConnection {
         this.timeoutMs = timeoutMs;
     }
 
-    /**
-     * Sends a request, and returns its answer or the reason why there is none.
-     *
-     * @throws BackendException CERTIFICATE when the server's certificate is refused
-     */
+    /** Sends a request, and returns its answer or the reason why there is none. */
     ApiAnswer attempt(ApiCall call) {
         HttpURLConnection connection = null;
         try {
@@ -43,12 +39,8 @@ final class ApiConnection {
             return read(connection);
         } catch (IOException error) {
             if (connection != null) connection.disconnect();
-            if (isCertificateRefused(error)) {
-                throw new BackendException(BackendException.Code.CERTIFICATE,
-                    call.description + ": the certificate of " + address + " is refused (" + error.getMessage() + ")",
-                    null, error);
-            }
-            return ApiAnswer.none(error);
+            return isCertificateRefused(error)
+                ? ApiAnswer.refusedCertificate(error, address) : ApiAnswer.none(error);
         }
     }
 

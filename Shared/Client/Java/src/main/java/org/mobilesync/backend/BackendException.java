@@ -80,6 +80,7 @@ public final class BackendException extends RuntimeException {
     }
 
     private static Code code(ApiAnswer answer) {
+        if (answer.isCertificateRefused()) return Code.CERTIFICATE;
         if (answer.isOutcomeUnknown()) return Code.UNKNOWN_OUTCOME;
         if (!answer.isFromApi() || answer.isSuccess()) return Code.UNEXPECTED_ANSWER;
         switch (answer.code()) {
