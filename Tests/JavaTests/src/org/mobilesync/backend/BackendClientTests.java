@@ -282,6 +282,35 @@ class BackendClientTests {
     }
 
     @Test
+    void aBatchWhoseRepeatIsRefusedKeepsTheUnknownOutcomeOfEachPush() throws Exception {
+        List<PushResult> results = client(
+            PlayedApi.result("{'success':true,'msg':'SUCCESS','retryable':true,'results':["
+                + "{'success':false,'msg':'UNAVAILABLE','retryable':true,'attempted':false},"
+                + "{'success':false,'msg':'SYSTEM_ERROR','retryable':true}]}"),
+            refusal(401, "UNAUTHORIZED", false)).push(Arrays.asList(push("m1"), push("m2")));
+        assertEquals(BackendException.Code.UNAUTHORIZED, results.get(0).error().code());
+        assertEquals(BackendException.Code.UNKNOWN_OUTCOME, results.get(1).error().code());
+    }
+
+    @Test
+    void anInterruptKeepsTheResultsOfABatch() throws Exception {
+        BackendClient client = settings(
+            PlayedApi.result("{'success':true,'msg':'SUCCESS','retryable':true,'results':["
+                + "{'success':true,'msg':'SUCCESS','retryable':false,'oplogId':1},"
+                + "{'success':false,'msg':'SYSTEM_ERROR','retryable':true}]}"), UNKNOWN)
+            .build(ms -> {
+                throw new InterruptedException();
+            });
+        List<PushResult> results = client.push(Arrays.asList(push("m1"), push("m2")));
+        assertTrue(Thread.interrupted());
+        assertEquals(1, results.get(0).oplogId());
+        assertEquals(BackendException.Code.UNKNOWN_OUTCOME, results.get(1).error().code());
+        BackendException error = failure(() -> client.push(Arrays.asList(push("m1"), push("m2"))));
+        assertTrue(Thread.interrupted());
+        assertEquals(BackendException.Code.INTERRUPTED, error.code());
+    }
+
+    @Test
     void aBatchWithoutAnyResultIsAnError() throws Exception {
         BackendClient client = client(refusal(401, "UNAUTHORIZED", false));
         BackendException error = failure(() -> client.push(Arrays.asList(push("m1"), push("m2"))));

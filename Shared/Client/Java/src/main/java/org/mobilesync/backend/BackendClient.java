@@ -131,7 +131,8 @@ public final class BackendClient {
      * transaction: some can be accepted and others not.
      *
      * @param pushes 1 to 500, none of them to all
-     * @return a result for each push, in their order. A refused push has an error and does not affect the others
+     * @return a result for each push, in their order. A refused push has an error and does not affect the others.
+     *     When the thread is interrupted between two attempts, the pushes without a final result have their last error
      * @throws BackendException when no push has a result, for example because the signature is wrong
      */
     public List<PushResult> push(List<Push> pushes) {
@@ -142,7 +143,17 @@ public final class BackendClient {
             ApiCall call = post("batch", progress.json(), progress.description());
             ApiAnswer answer = connection.attempt(call);
             progress.apply(answer);
-            if (progress.isDone() || !retries.next(answer, call)) return progress.results();
+            if (progress.isDone() || !hasNext(retries, answer, call, progress)) return progress.results();
+        }
+    }
+
+    /** Waits for the next attempt. An interrupt must not discard the results of pushes that were stored. */
+    private static boolean hasNext(Retries retries, ApiAnswer answer, ApiCall call, BatchProgress progress) {
+        try {
+            return retries.next(answer, call);
+        } catch (BackendException interrupted) {
+            if (progress.hasResults()) return false;
+            throw interrupted;
         }
     }
 

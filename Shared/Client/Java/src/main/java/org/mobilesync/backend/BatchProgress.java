@@ -12,6 +12,8 @@ final class BatchProgress {
     private final boolean[] isOutcomeUnknown;
     private List<Integer> open = new ArrayList<>();
     private int attempts;
+    /** An attempt so far had a result for each push. */
+    private boolean hasOwnResults;
     /** The error of a batch in which no push has a result of its own; null for none. */
     private BackendException failure;
 
@@ -37,6 +39,7 @@ final class BatchProgress {
     void apply(ApiAnswer answer) {
         List<ApiAnswer> items = answer.isSuccess() ? answer.results() : null;
         boolean hasResults = items != null && items.size() == open.size();
+        hasOwnResults |= hasResults;
         List<Integer> left = new ArrayList<>();
         attempts += 1;
         for (int place = 0; place < open.size(); place++) {
@@ -51,10 +54,15 @@ final class BatchProgress {
                 pushes.get(index).description(), item, attempts, isOutcomeUnknown[index]));
             if (item.isRetryable()) left.add(index);
         }
-        boolean isWholeBatch = open.size() == results.length;
-        failure = hasResults || !isWholeBatch ? null
+        // Without results of their own, all pushes have had the same answers.
+        failure = hasOwnResults ? null
             : BackendException.of(description(), answer, attempts, isOutcomeUnknown[0]);
         open = left;
+    }
+
+    /** Returns whether the pushes have results of their own. */
+    boolean hasResults() {
+        return hasOwnResults;
     }
 
     /** Returns whether every push has a final result. */
