@@ -131,10 +131,7 @@ class ClientSubscriptionTests extends PlayedClient {
         connection.cut();
         PlayedGateway.Connection again = gateway.open();
         HistoryRequest third = again.find(HistoryRequest.class, frame -> frame.after == 3);
-        HistoryPage refusal = new HistoryPage();
-        refusal.requestNumber = third.requestNumber;
-        refusal.refusal = RequestRefusal.TRY_AGAIN;
-        again.send(refusal);
+        again.send(refusal(third, RequestRefusal.TRY_AGAIN));
         HistoryRequest fourth =
             again.find(HistoryRequest.class, frame -> frame.requestNumber > third.requestNumber);
         again.send(page(fourth, false, 0, 5, 7));
@@ -156,6 +153,30 @@ class ClientSubscriptionTests extends PlayedClient {
         return page;
     }
 
+    private static HistoryPage refusal(HistoryRequest request, long refusal) {
+        HistoryPage page = new HistoryPage();
+        page.requestNumber = request.requestNumber;
+        page.refusal = refusal;
+        return page;
+    }
+
+    @Test
+    void aRefusedRecoveryDoesNotDelayTheRetryOfAnother() throws Exception {
+        PlayedGateway.Connection connection = open();
+        get(client.recover("NEWS"));
+        HistoryRequest news = connection.find(HistoryRequest.class, frame -> frame.bizType.equals("NEWS"));
+        connection.send(refusal(news, RequestRefusal.NOT_ELIGIBLE));
+        get(client.recover("UCHAT"));
+        HistoryRequest chat = connection.find(HistoryRequest.class, frame -> frame.bizType.equals("UCHAT"));
+        connection.send(refusal(chat, RequestRefusal.TRY_AGAIN));
+        // The retry after 1 s begins with the refused one.
+        HistoryRequest again = connection.find(
+            HistoryRequest.class, frame -> frame.requestNumber > chat.requestNumber);
+        connection.send(refusal(again, RequestRefusal.NOT_ELIGIBLE));
+        connection.find(HistoryRequest.class,
+            frame -> frame.bizType.equals("UCHAT") && frame.requestNumber > again.requestNumber);
+    }
+
     @Test
     void aRecoveryWithoutAUserIsForTheNextOneAndARefusedOneContinuesAfterABind() throws Exception {
         get(client.recover("UCHAT"));
@@ -163,10 +184,7 @@ class ClientSubscriptionTests extends PlayedClient {
         client.connect();
         PlayedGateway.Connection connection = gateway.open();
         HistoryRequest request = connection.find(HistoryRequest.class, frame -> true);
-        HistoryPage refusal = new HistoryPage();
-        refusal.requestNumber = request.requestNumber;
-        refusal.refusal = RequestRefusal.NOT_ELIGIBLE;
-        connection.send(refusal);
+        connection.send(refusal(request, RequestRefusal.NOT_ELIGIBLE));
         client.bind("u1", "s1");
         connection.find(Bind.class, bind -> bind.userId.equals("u1"));
         connection.acceptBind(1);

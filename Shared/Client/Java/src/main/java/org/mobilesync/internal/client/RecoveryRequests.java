@@ -15,6 +15,7 @@ import org.mobilesync.internal.wire.RequestRefusal;
 final class RecoveryRequests {
     private static final long RETRY_MS = 1_000;
     private static final long REFUSED_RETRY_MS = 60_000;
+    private static final long NEVER = Long.MAX_VALUE;
 
     private final ClientEngine engine;
     private final ConnectionDriver driver;
@@ -22,7 +23,8 @@ final class RecoveryRequests {
     /** Recoveries that the gateway refused on this connection. The others go first. */
     private final Set<Recoveries.Recovery> refused = new HashSet<>();
     private boolean isRequesting;
-    private boolean isRetryPlanned;
+    /** The time of the next retry. */
+    private long retryAtMs = NEVER;
 
     RecoveryRequests(ClientEngine engine, ConnectionDriver driver, Recoveries store) {
         this.engine = engine;
@@ -91,11 +93,14 @@ final class RecoveryRequests {
         }
     }
 
+    /** Plans a retry, unless an earlier one is planned. */
     private void retry(long delayMs) {
-        if (isRetryPlanned) return;
-        isRetryPlanned = true;
+        long atMs = engine.nowMs() + delayMs;
+        if (atMs >= retryAtMs) return;
+        retryAtMs = atMs;
         engine.later(() -> engine.event(() -> {
-            isRetryPlanned = false;
+            if (retryAtMs != atMs) return;
+            retryAtMs = NEVER;
             engine.recoverRefused();
         }), delayMs);
     }
