@@ -366,6 +366,23 @@ class ConnectionMachineTests {
     }
 
     @Test
+    void parametersThatAnotherDeviceOwnsAreSentEverMoreRarely() {
+        open();
+        List<Parameter> values = Collections.singletonList(new Parameter());
+        long now = 0;
+        for (long pause : new long[] {1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000}) {
+            machine.collectedParameters(values, "u1", now);
+            machine.received(kept(actions.last(KeepParameters.class).number, RequestRefusal.NOT_ELIGIBLE), now);
+            long sent = actions.count(KeepParameters.class);
+            now += pause;
+            machine.collectedParameters(values, "u1", now - 1);
+            assertEquals(sent, actions.count(KeepParameters.class), "before " + pause);
+        }
+        machine.collectedParameters(values, "u1", now);
+        assertEquals(9, actions.count(KeepParameters.class));
+    }
+
+    @Test
     void theServersValuesCountOnlyForTheAcceptedBind() {
         open();
         UserParameters list = new UserParameters();

@@ -12,8 +12,9 @@ import org.mobilesync.internal.wire.RequestRefusal;
 final class ParameterFrames {
     /** The longest wait for a reply; then the connection ends. */
     private static final long ANSWER_LIMIT_MS = 30_000;
-    /** The pause before values that the service could not store are sent again. */
-    private static final long PAUSE_MS = 1_000;
+    /** The first pause before values that the service could not store are sent again; each next one is doubled. */
+    private static final long FIRST_PAUSE_MS = 1_000;
+    private static final long LONGEST_PAUSE_MS = 60_000;
     private static final long NONE = Long.MAX_VALUE;
 
     private long lastNumber;
@@ -21,6 +22,8 @@ final class ParameterFrames {
     private List<Parameter> inFlight;
     private long sentAtMs;
     private long pausedUntilMs = NONE;
+    /** The number of pauses since the last reply that decided. */
+    private int pauses;
 
     /** Returns the time of the next timeout or retry; Long.MAX_VALUE for none. */
     long deadlineMs() {
@@ -63,8 +66,10 @@ final class ParameterFrames {
         if (inFlight == null || reply.number != lastNumber) return null;
         List<Parameter> sent = inFlight;
         inFlight = null;
-        if (reply.refusal == RequestRefusal.NONE || reply.refusal == RequestRefusal.INVALID) return sent;
-        pausedUntilMs = nowMs + PAUSE_MS;
+        boolean isDecided = reply.refusal == RequestRefusal.NONE || reply.refusal == RequestRefusal.INVALID;
+        pauses = isDecided ? 0 : pauses + 1;
+        if (isDecided) return sent;
+        pausedUntilMs = nowMs + Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS << Math.min(pauses - 1, 6));
         return null;
     }
 
@@ -72,5 +77,6 @@ final class ParameterFrames {
     void userChanged() {
         inFlight = null;
         pausedUntilMs = NONE;
+        pauses = 0;
     }
 }
