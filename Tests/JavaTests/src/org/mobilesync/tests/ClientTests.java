@@ -523,6 +523,7 @@ class ClientTests extends PlayedClient {
         check(invalid, "port", () -> settings().gateway("host", 0).build());
         check(invalid, "JdbcDatabase", () -> settings().store("", null).build());
         check(invalid, "storeLimit", () -> settings().storeLimit(10).build());
+        check(invalid, "32 bytes", () -> settings().storeKey(new byte[16]).build());
         check(SyncException.Code.TRUST, "path", () -> SyncTrust.authorityFile("/nonexistent.pem"));
         check(SyncException.Code.TRUST, "operator", () -> SyncTrust.authorityText(new byte[] {1}, "mss-ca.pem"));
         String right = PlayedGateway.Keys.RIGHT.authority().toString();

@@ -32,7 +32,7 @@ public final class SyncClient implements AutoCloseable {
      * Opens the local store. The client does not connect before {@link #connect}.
      *
      * @throws SyncException TRUST, STORE, STORE_FULL, STORE_IN_USE (another client still holds the store after 1 s),
-     *     FOREIGN_STORE
+     *     FOREIGN_STORE, STORE_KEY (the store was encrypted with another key, or the key is missing)
      */
     public SyncClient(SyncConfiguration configuration) {
         engine = new ClientEngine(configuration);
@@ -327,7 +327,8 @@ public final class SyncClient implements AutoCloseable {
     // Store.
 
     /**
-     * Encrypts all payloads in the local store with another key, in one transaction; null removes the encryption.
+     * Encrypts the local store with another key, in one transaction; null removes the encryption. The app must open
+     * the store with this key from then on.
      *
      * @return completes with STORE after an error; then the previous key stays in force
      * @throws SyncException INVALID_ARGUMENT when the key does not have 32 bytes

@@ -4,6 +4,7 @@ import java.util.concurrent.Executor;
 import org.mobilesync.database.DatabaseOpener;
 import org.mobilesync.internal.Clock;
 import org.mobilesync.internal.Limits;
+import org.mobilesync.internal.store.PayloadCipher;
 
 /** The settings of a client: gateway, device, local store and limits. Immutable; {@link #builder()} makes it. */
 public final class SyncConfiguration {
@@ -135,9 +136,10 @@ public final class SyncConfiguration {
         }
 
         /**
-         * The key that encrypts the payloads in the local store: 32 bytes, from the system's key store and not from the
-         * app's code. Without a key, payloads are plain. An unencrypted store is encrypted when it is opened with a
-         * key.
+         * The key that encrypts payloads, the content of operations and the device's secret in the local store: 32
+         * bytes, from the system's key store and not from the app's code. Ids, Sync IDs, times, parameters, the push
+         * token, the component, key and name of operations, and the messages of results stay readable. Without a
+         * key, nothing is encrypted. An unencrypted store is encrypted when it is opened with a key.
          */
         public Builder storeKey(byte[] value) {
             storeKey = value == null ? null : value.clone();
@@ -184,6 +186,8 @@ public final class SyncConfiguration {
             require(!storePath.isEmpty() && database != null,
                 "store: a path and an opener are needed, for example JdbcDatabase::open");
             require(storeLimit >= SMALLEST_STORE, "storeLimit must be at least 1,000,000 bytes");
+            // Checks the length of the key.
+            PayloadCipher.of(storeKey);
             require(connectTimeoutMs > 0, "connectTimeoutMs must be above 0");
             require(firstResendMs >= 0, "firstResendMs must not be negative");
             Builder copy = new Builder();
