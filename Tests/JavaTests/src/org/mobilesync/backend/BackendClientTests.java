@@ -396,6 +396,8 @@ class BackendClientTests {
         misuse("no data", () -> Push.to("UCHAT", "u1", "m1").build());
         misuse("finite Number", () -> Push.to("UCHAT", "u1", "m1").attribute("a", Double.NaN));
         BackendClient client = client();
+        misuse("thirdMsgId", () -> client.recall("UCHAT", "u1", null));
+        misuse("bizType", () -> client.trace("", null, "m1"));
         misuse("1 to 500", () -> client.push(Collections.<Push>emptyList()));
         misuse("push it alone", () -> client.push(
             Collections.singletonList(Push.toAll("NEWS", "n1").payload("x").build())));

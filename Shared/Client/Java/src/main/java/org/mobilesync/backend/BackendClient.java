@@ -175,9 +175,11 @@ public final class BackendClient {
      *
      * @param linkToken the user or device of the push; null for a global push
      * @return the id of the recalled oplog
-     * @throws BackendException REFUSED when there is no such push
+     * @throws BackendException REFUSED when there is no such push; INVALID_ARGUMENT for an id that is not 1 to 100
+     *     characters long
      */
     public long recall(String bizType, String linkToken, String thirdMsgId) {
+        checkTarget(bizType, linkToken, thirdMsgId);
         Map<String, String> target = Push.target(bizType, linkToken, thirdMsgId);
         return repeat(post("recall", Push.object(target), "the recall of " + thirdMsgId + " of " + bizType))
             .number("oplogId");
@@ -187,11 +189,19 @@ public final class BackendClient {
      * Explains why a push did or did not arrive.
      *
      * @param linkToken the user or device of the push; null for a global push
-     * @throws BackendException REFUSED when there is no such push
+     * @throws BackendException REFUSED when there is no such push; INVALID_ARGUMENT for an id that is not 1 to 100
+     *     characters long
      */
     public PushTrace trace(String bizType, String linkToken, String thirdMsgId) {
+        checkTarget(bizType, linkToken, thirdMsgId);
         return new PushTrace(repeat(ApiCall.get("trace", "the trace of " + thirdMsgId + " of " + bizType,
             "bizType", bizType, "instanceId", instanceId, "linkToken", linkToken, "thirdMsgId", thirdMsgId)));
+    }
+
+    private static void checkTarget(String bizType, String linkToken, String thirdMsgId) {
+        Push.checkId(bizType, "bizType");
+        if (linkToken != null) Push.checkId(linkToken, "linkToken");
+        Push.checkId(thirdMsgId, "thirdMsgId");
     }
 
     private ApiCall post(String path, String json, String description) {
