@@ -59,14 +59,15 @@ class StoreEncryptionTests extends OpenedStore {
         byte[] body = "readable-body".getBytes(StandardCharsets.UTF_8);
         store.outbox().add(Collections.singletonList(new SyncOperation("ORDER", "1", "update", body)), "u1");
         byte[] secret = store.device().secret();
-        assertTrue(isOnDisk("readable-1") && isOnDisk("readable-body"));
+        String secretText = new String(secret, StandardCharsets.ISO_8859_1);
+        assertTrue(isOnDisk("readable-1") && isOnDisk("readable-body") && isOnDisk(secretText));
         store.close();
         cipher = key(1);
         open();
         ChannelBatch more = batch(1, 2, 2);
         more.entries.get(0).payload = "readable-2".getBytes(StandardCharsets.UTF_8);
         push(more);
-        assertFalse(isOnDisk("readable"));
+        assertFalse(isOnDisk("readable") || isOnDisk(secretText));
         store.close();
         assertFalse(isOnDisk("readable"));
         assertEquals(SyncException.Code.STORE_KEY, refusal(PayloadCipher.of(null)));
