@@ -105,12 +105,14 @@ class StoreEncryptionTests extends OpenedStore {
         SyncDatabase database = JdbcDatabase.open(folder.resolve("s").toString());
         database.execute("UPDATE oplog SET payload = (SELECT payload FROM oplog WHERE oplog_id = 1 AND state = 0)"
             + " WHERE oplog_id = 2");
+        database.execute("UPDATE operation_result SET imported = '*'");
         database.close();
         cipher = key(1);
         open();
         SyncException error = assertThrows(SyncException.class, this::storedTexts);
         assertEquals(SyncException.Code.STORE, error.code());
         assertTrue(error.getMessage().contains("cannot be decrypted"), error.getMessage());
+        assertThrows(SyncException.class, () -> store.outbox().result("u1", 0));
         assertThrows(SyncException.class, () -> PayloadCipher.of(new byte[16]));
     }
 }

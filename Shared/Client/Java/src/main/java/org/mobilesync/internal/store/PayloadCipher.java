@@ -89,9 +89,14 @@ public final class PayloadCipher {
         try {
             return opened(sealed, place);
         } catch (GeneralSecurityException error) {
-            throw new SyncException(SyncException.Code.STORE,
-                place + " in the store cannot be decrypted: another program has changed it; use another path", error);
+            throw undecryptable(place, error);
         }
+    }
+
+    /** Returns the error for bytes of a place that this cipher did not encrypt. */
+    static SyncException undecryptable(String place, Exception cause) {
+        return new SyncException(SyncException.Code.STORE,
+            place + " in the store cannot be decrypted: another program has changed it; use another path", cause);
     }
 
     private byte[] opened(byte[] sealed, String place) throws GeneralSecurityException {

@@ -100,8 +100,13 @@ final class StoreEncryption {
     /** Returns a result's JSON; null stays null. */
     static String opened(String stored, String operationId, PayloadCipher cipher) {
         if (stored == null || cipher.isPlain()) return stored;
-        return new String(cipher.open(Base64.getDecoder().decode(stored), PayloadCipher.result(operationId)),
-            StandardCharsets.UTF_8);
+        byte[] sealed;
+        try {
+            sealed = Base64.getDecoder().decode(stored);
+        } catch (IllegalArgumentException error) {
+            throw PayloadCipher.undecryptable(PayloadCipher.result(operationId), error);
+        }
+        return new String(cipher.open(sealed, PayloadCipher.result(operationId)), StandardCharsets.UTF_8);
     }
 
     /**
