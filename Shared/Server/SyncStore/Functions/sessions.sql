@@ -2,7 +2,8 @@
 
 -- Renews a lease, or gives a new one when `in_epoch` is not the epoch on record. A new lease deletes the sessions of
 -- the former one, which stays on record until its end: the process that had it may be alive (D17). Its answer has the
--- control version in force, because no change has waited for a gateway without a lease. It also has the snapshot from which the gateway's sweeps begin: its sessions register after that snapshot.
+-- control version in force, because no change has waited for a gateway without a lease. It also has the snapshot from
+-- which the gateway's sweeps begin: its sessions register after that snapshot.
 CREATE OR REPLACE FUNCTION renew_lease(in_gateway text, in_epoch bigint, in_control_version bigint, in_sessions bigint)
 RETURNS TABLE (
     held_epoch bigint, version_in_force bigint, live_gateways bigint, all_sessions bigint, present_snapshot text

@@ -26,8 +26,8 @@ GRANT SELECT, DELETE ON replaced_lease TO mss_writer;
 GRANT SELECT ON replaced_lease TO mss_operator;
 
 -- The lease record: whether `gateway` and `replaced_lease` have every lease that may be held. A crash or a failover
--- empties the tables. Then a writer inserts a new row, and marks it complete after a lease's length by the writer's clock. A new database has
--- given no lease.
+-- empties the tables. Then a writer inserts a new row, and marks it complete after a lease's length by the writer's
+-- clock. A new database has given no lease.
 CREATE UNLOGGED TABLE delivery.lease_book (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     book_id uuid NOT NULL DEFAULT gen_random_uuid(),
