@@ -60,7 +60,7 @@ struct ControlHandler: CommandHandler {
             let behind = leaseRecord.leases.filter { $0.controlVersion < wanted.version }
             return .with {
                 $0.control.version = wanted.version
-                $0.control.gatewaysBehind = behind.map(\.gatewayID)
+                $0.control.gatewaysBehind = Set(behind.map(\.gatewayID)).sorted()
                 $0.control.gatewaysUnknown = !leaseRecord.isComplete
             }
         case .createKey(let request): return try create(request, by: command.by, on: connection)

@@ -5,8 +5,7 @@ import ServiceKit
 import SyncStore
 
 /// Records the outcomes of non-persistent pushes on a database connection of its own. Gateways reply for each channel
-/// by itself; the recorder writes all waiting outcomes in one transaction for
-/// each store.
+/// by itself; the recorder writes all waiting outcomes in one transaction for each store.
 actor OutcomeRecorder {
     /// Pushes with a known outcome, and the callback for the time when it is recorded.
     private struct Item: Sendable {

@@ -41,7 +41,8 @@ package protocol StoreCommandHandler: CommandHandler {
 }
 
 /// The work queues from one command queue to its store workers. Where each store schema has one of its own, a body with
-/// commands of several stores is divided, so that a stalled store delays no other one.
+/// commands of several stores is divided. So a stalled store delays no other one until the prefetch is full of bodies
+/// that wait for it.
 package final class WorkQueues<Handler: CommandHandler>: Sendable {
     package let queues: [WorkQueue<CommandBody<Handler.Command>>]
     private let storeNumber: (@Sendable (Handler.Command) -> Int)?

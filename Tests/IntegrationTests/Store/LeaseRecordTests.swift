@@ -65,6 +65,31 @@ struct LeaseRecordTests {
         }
     }
 
+    @Test("D17: of two processes of one gateway id that renew at once, both leases are on record")
+    func simultaneousLeases() async throws {
+        try await TestDatabase.with(connections: 3) { databases in
+            let renewal = DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0, controlVersion: 5)
+            try await databases[0].execute("BEGIN")
+            let first = try await databases[0].run(renewal).epoch
+            async let other = databases[1].run(
+                DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0, controlVersion: 6))
+            let waiting = """
+                SELECT pid::text FROM pg_stat_activity
+                WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%renew_lease%'
+                """
+            try await eventually("the second lease waits for the first", within: .seconds(10)) {
+                try await databases[2].rows(waiting, columns: 1).count == 1
+            }
+            try await databases[0].execute("COMMIT")
+            let second = try await other.epoch
+            #expect(
+                try await databases[2].run(LeaseRecord.read).leases == [
+                    .init(gatewayID: "g", epoch: first, renewals: 0, controlVersion: 5),
+                    .init(gatewayID: "g", epoch: second, renewals: 0, controlVersion: 6),
+                ])
+        }
+    }
+
     @Test("no clock of the database ends a lease: the record has no time, and its readers ask for none")
     func leaseWithoutClock() async throws {
         try await TestDatabase.with(connections: 1) { databases in

@@ -351,7 +351,7 @@ struct MemoryStore {
         case .open: hasLeaseRecord = true
         case .complete(let id): if id == leaseRecord.id { isLeaseRecordComplete = true }
         case .end(let lease):
-            replacedLeases.removeAll { $0.epoch == lease.epoch }
+            replacedLeases.removeAll { $0 == lease }
             if leases[lease.gatewayID]?.recorded(of: lease.gatewayID) == lease { leases[lease.gatewayID] = nil }
         }
     }

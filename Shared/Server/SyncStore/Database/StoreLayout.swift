@@ -4,8 +4,9 @@ package import SyncModel
 /// The stores of a database: schemas that share the channels by a hash of (instance, target) (Design.md#stores). Their
 /// number is fixed at the first migration.
 package struct StoreLayout: Sendable, Hashable {
-    /// The possible numbers of stores.
-    package static let counts = 1...64
+    /// The possible numbers of stores. A query of all stores locks about 50 relations in each, so with more, a few of
+    /// them at once can fill the server's lock table with its default settings.
+    package static let counts = 1...8
     /// The layout with one store.
     package static let single = StoreLayout(count: 1)
 
@@ -13,7 +14,7 @@ package struct StoreLayout: Sendable, Hashable {
 
     /// - Parameter count: one of `counts`.
     package init(count: Int) {
-        precondition(Self.counts.contains(count), "the number of stores is between 1 and 64")
+        precondition(Self.counts.contains(count), "the number of stores is between 1 and 8")
         self.count = count
     }
 

@@ -113,8 +113,8 @@ extension OplogStore {
         let sql = """
             SELECT ordinal, head_before, channel, id, is_duplicate, valid_until_ms, created_at_ms, is_persistent,
                 is_single_device, checks_session, is_immediate, awaits_outcome, written_at_ms
-            FROM \(store.prefix)append_oplogs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-                $19)
+            FROM \(store.prefix)append_oplogs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
+                $17, $18, $19)
             """
         return Query(PostgresStatement(sql, batch.parameters)) { rows throws(PostgresError) in
             var stored = [Appended?](repeating: nil, count: batch.rowCount)

@@ -22,13 +22,22 @@ BEGIN
     -- Waits for a change in progress: either the change finds this lease, or the lease gets the change's version.
     SELECT version INTO STRICT found_version FROM control_version FOR SHARE;
     new_epoch := nextval('presence_epoch');
-    INSERT INTO replaced_lease (gateway_id, epoch, renewals, control_version)
-    SELECT g.gateway_id, g.epoch, g.renewals, g.control_version FROM gateway g WHERE g.gateway_id = in_gateway
-    FOR UPDATE;
-    INSERT INTO gateway (gateway_id, epoch, control_version, sessions)
-    VALUES (in_gateway, new_epoch, in_control_version, in_sessions)
-    ON CONFLICT (gateway_id) DO UPDATE SET epoch = excluded.epoch, renewals = 0,
-        control_version = excluded.control_version, sessions = excluded.sessions;
+    -- Two processes with one id may come at once: the second one waits at the INSERT for the other's commit, and
+    -- replaces its lease too.
+    LOOP
+        INSERT INTO gateway (gateway_id, epoch, control_version, sessions)
+        VALUES (in_gateway, new_epoch, in_control_version, in_sessions)
+        ON CONFLICT (gateway_id) DO NOTHING;
+        EXIT WHEN FOUND;
+        INSERT INTO replaced_lease (gateway_id, epoch, renewals, control_version)
+        SELECT g.gateway_id, g.epoch, g.renewals, g.control_version FROM gateway g WHERE g.gateway_id = in_gateway
+        FOR UPDATE;
+        CONTINUE WHEN NOT FOUND;
+        UPDATE gateway SET epoch = new_epoch, renewals = 0, control_version = in_control_version,
+            sessions = in_sessions
+        WHERE gateway_id = in_gateway;
+        EXIT;
+    END LOOP;
     DELETE FROM device_session WHERE gateway_id = in_gateway AND gateway_epoch <> new_epoch;
     RETURN QUERY SELECT new_epoch, found_version, 0::bigint, 0::bigint, pg_current_snapshot()::text;
 END $$;

@@ -85,7 +85,7 @@ extension LeaseRecord.Change {
         case .end(let lease):
             PostgresStatement(
                 """
-                WITH replaced AS (DELETE FROM replaced_lease WHERE epoch = $2)
+                WITH replaced AS (DELETE FROM replaced_lease WHERE epoch = $2 AND renewals = $3)
                 DELETE FROM gateway WHERE gateway_id = $1 AND epoch = $2 AND renewals = $3
                 """,
                 [.text(lease.gatewayID), .int64(lease.epoch), .int64(lease.renewals)])
