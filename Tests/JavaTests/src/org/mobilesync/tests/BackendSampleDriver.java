@@ -6,6 +6,7 @@ import com.example.push.DevicePush;
 import com.example.push.GlobalPush;
 import com.example.push.UserPush;
 import org.mobilesync.SyncTransport;
+import org.mobilesync.backend.BackendClient;
 
 /**
  * Runs the backend samples against a running service, and checks that a device receives their pushes.
@@ -41,6 +42,8 @@ public final class BackendSampleDriver {
             System.out.println("pass the global push");
         } finally {
             device.client.close();
+            // Devices of later tests on the same stack would receive it.
+            BackendClient.builder(api, instance).attempts(8).build().recall("GLOBAL-SDK-CONFIG", null, name);
         }
     }
 }
