@@ -69,7 +69,7 @@ struct LeaseRecordTests {
     func simultaneousLeases() async throws {
         try await TestDatabase.with(connections: 3) { databases in
             let renewal = DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0, controlVersion: 5)
-            try await databases[0].execute("BEGIN")
+            try await databases[0].run(Query(PostgresStatement("BEGIN")) { _ in })
             let first = try await databases[0].run(renewal).epoch
             async let other = databases[1].run(
                 DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0, controlVersion: 6))
@@ -80,7 +80,7 @@ struct LeaseRecordTests {
             try await eventually("the second lease waits for the first", within: .seconds(10)) {
                 try await databases[2].rows(waiting, columns: 1).count == 1
             }
-            try await databases[0].execute("COMMIT")
+            try await databases[0].run(Query(PostgresStatement("COMMIT")) { _ in })
             let second = try await other.epoch
             #expect(
                 try await databases[2].run(LeaseRecord.read).leases == [
