@@ -44,7 +44,7 @@ second_stack() { # COMMAND…: with the folder, the ports and the build of the s
 }
 stop_all() {
     for name in {bare,planted}-{ingest,writer,gateway}; do stop_supervised "$name"; done
-    [ -z "$second" ] || second_stack deploy/down --wipe > /dev/null
+    [ -z "${second_port:-}" ] || second_stack deploy/down --wipe > /dev/null
     stop_stack
 }
 
