@@ -44,7 +44,6 @@ import org.mobilesync.internal.wire.Body;
 import org.mobilesync.internal.wire.ChannelKind;
 import org.mobilesync.internal.wire.ChannelSummary;
 import org.mobilesync.internal.wire.Connect;
-import org.mobilesync.internal.wire.HistoryPage;
 import org.mobilesync.internal.wire.HistoryRequest;
 import org.mobilesync.internal.wire.Pong;
 import org.mobilesync.internal.wire.Push;
@@ -252,10 +251,7 @@ class ClientFaultTests extends PlayedClient {
     void aHistoryThatWaitsForItsNextAttemptEndsWithTheClient() throws Exception {
         PlayedGateway.Connection connection = open();
         CompletableFuture<SyncHistory> history = client.history("UCHAT", 0, 4);
-        HistoryPage page = new HistoryPage();
-        page.requestNumber = connection.find(HistoryRequest.class, frame -> true).requestNumber;
-        page.refusal = RequestRefusal.TRY_AGAIN;
-        connection.send(page);
+        refuseHistory(connection, RequestRefusal.TRY_AGAIN);
         Thread.sleep(60);
         client.close();
         assertEquals(SyncException.Code.CLOSED, failure(history));
@@ -293,10 +289,7 @@ class ClientFaultTests extends PlayedClient {
             client.close();
             return TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
         });
-        HistoryPage page = new HistoryPage();
-        page.requestNumber = connection.find(HistoryRequest.class, frame -> true).requestNumber;
-        page.refusal = 1;
-        connection.send(page);
+        refuseHistory(connection, RequestRefusal.NOT_ELIGIBLE);
         assertTrue(get(duration) < 2_000);
         connection.awaitEnd();
     }

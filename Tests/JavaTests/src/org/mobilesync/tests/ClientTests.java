@@ -41,6 +41,7 @@ import org.mobilesync.internal.wire.HistoryPage;
 import org.mobilesync.internal.wire.HistoryRequest;
 import org.mobilesync.internal.wire.OperationsTaken;
 import org.mobilesync.internal.wire.Push;
+import org.mobilesync.internal.wire.RequestRefusal;
 import org.mobilesync.internal.wire.StoredAck;
 import org.mobilesync.internal.wire.SubmitOperations;
 import org.mobilesync.internal.wire.SummaryPage;
@@ -334,10 +335,7 @@ class ClientTests extends PlayedClient {
     void aRefusedHistoryIsAnError() throws Exception {
         PlayedGateway.Connection connection = open();
         CompletableFuture<SyncHistory> history = client.history("UCHAT", 0, 4);
-        HistoryPage page = new HistoryPage();
-        page.requestNumber = connection.find(HistoryRequest.class, frame -> true).requestNumber;
-        page.refusal = 1;
-        connection.send(page);
+        refuseHistory(connection, RequestRefusal.NOT_ELIGIBLE);
         assertEquals(SyncException.Code.NOT_ELIGIBLE, failure(history));
     }
 

@@ -23,6 +23,8 @@ import org.mobilesync.database.JdbcDatabase;
 import org.mobilesync.internal.wire.ChannelBatch;
 import org.mobilesync.internal.wire.ChannelKind;
 import org.mobilesync.internal.wire.Entry;
+import org.mobilesync.internal.wire.HistoryPage;
+import org.mobilesync.internal.wire.HistoryRequest;
 import org.mobilesync.internal.wire.Push;
 
 /** A client over TLS and a played gateway, for the tests of a class. */
@@ -84,6 +86,14 @@ abstract class PlayedClient {
         connection.send(blocking);
         assertTrue(isBlocking.await(LIMIT_SECONDS, TimeUnit.SECONDS));
         return release;
+    }
+
+    /** Refuses the history request that the client has sent. */
+    static void refuseHistory(PlayedGateway.Connection connection, long refusal) throws Exception {
+        HistoryPage page = new HistoryPage();
+        page.requestNumber = connection.find(HistoryRequest.class, frame -> true).requestNumber;
+        page.refusal = refusal;
+        connection.send(page);
     }
 
     static Push push(long kind, long after, long... ids) {

@@ -11,66 +11,55 @@ import org.mobilesync.internal.wire.SubmitOperations;
 
 /** The operations of one connection's user on their way to the gateway, with at most one frame in flight. */
 final class OperationFrames {
-    /** The longest wait for a reply; then the connection ends. */
-    private static final long ANSWER_LIMIT_MS = 30_000;
-    /** The longest pause before refused operations are sent again. */
-    private static final long LONGEST_PAUSE_MS = 60_000;
     private static final long LONGEST_RETRY_AFTER_MS = 3_600_000;
     private static final long TOO_MANY = 429;
     private static final long NONE = Long.MAX_VALUE;
 
-    private long lastNumber;
-    /** The ids of the frame in flight; null for none. */
-    private List<String> inFlight;
-    private long sentAtMs;
+    private final OutstandingFrame frame = new OutstandingFrame();
+    /** The ids of the last frame. */
+    private final List<String> sent = new ArrayList<>();
     /** No frame is sent before another bind. */
     private boolean waitsForBind;
-    private long pausedUntilMs = NONE;
-    private int pauses;
 
     /** Returns the time of the next timeout or retry; Long.MAX_VALUE for none. */
     long deadlineMs() {
-        if (inFlight != null) return sentAtMs + ANSWER_LIMIT_MS;
-        return waitsForBind ? NONE : pausedUntilMs;
+        return waitsForBind && !frame.isInFlight() ? NONE : frame.deadlineMs();
     }
 
     /** Returns whether a frame can be sent now. */
     boolean isFree(long nowMs) {
-        return inFlight == null && !waitsForBind && (pausedUntilMs == NONE || pausedUntilMs <= nowMs);
+        return !waitsForBind && frame.isFree(nowMs);
     }
 
     /** Returns whether the pause after a refusal has just ended. */
     boolean isDue(long nowMs) {
-        return pausedUntilMs != NONE && isFree(nowMs);
+        return !waitsForBind && frame.isDue(nowMs);
     }
 
     /** Returns whether the reply has not arrived in time. */
     boolean isOverdue(long nowMs) {
-        return inFlight != null && nowMs >= sentAtMs + ANSWER_LIMIT_MS;
+        return frame.isOverdue(nowMs);
     }
 
     /** Returns the frame for at least one operation. */
     SubmitOperations send(List<DeviceOperation> operations, long bindNumber, long nowMs) {
-        lastNumber += 1;
-        inFlight = new ArrayList<>();
-        for (DeviceOperation operation : operations) inFlight.add(operation.operationId);
-        sentAtMs = nowMs;
-        pausedUntilMs = NONE;
-        SubmitOperations frame = new SubmitOperations();
-        frame.number = lastNumber;
-        frame.bindNumber = bindNumber;
-        frame.operations.addAll(operations);
-        return frame;
+        sent.clear();
+        for (DeviceOperation operation : operations) sent.add(operation.operationId);
+        SubmitOperations submission = new SubmitOperations();
+        submission.number = frame.send(nowMs);
+        submission.bindNumber = bindNumber;
+        submission.operations.addAll(operations);
+        return submission;
     }
 
     /** Handles a reply of the gateway. Returns null when the reply is not for the frame in flight. */
     OperationsAnswer answered(OperationsTaken reply, long nowMs) {
-        if (inFlight == null || reply.number != lastNumber) return null;
+        if (!frame.receive(reply.number)) return null;
         Map<String, OperationRefusal> refused = new HashMap<>();
         for (OperationRefusal refusal : reply.refusals) refused.put(refusal.operationId, refusal);
         OperationsAnswer answer = new OperationsAnswer();
         boolean isPaused = false;
-        for (String id : inFlight) {
+        for (String id : sent) {
             OperationRefusal refusal = refused.get(id);
             if (refusal == null) {
                 answer.taken.add(id);
@@ -84,11 +73,10 @@ final class OperationFrames {
                 answer.over.add(refusal);
             }
         }
-        inFlight = null;
-        pauses = isPaused ? pauses + 1 : 0;
         if (isPaused) {
-            long pause = Math.min(LONGEST_PAUSE_MS, 1_000L << Math.min(pauses - 1, 6));
-            pausedUntilMs = nowMs + Math.max(pause, Math.min(reply.retryAfterMs, LONGEST_RETRY_AFTER_MS));
+            frame.pause(nowMs, Math.min(reply.retryAfterMs, LONGEST_RETRY_AFTER_MS));
+        } else {
+            frame.proceed();
         }
         return answer;
     }
@@ -99,9 +87,7 @@ final class OperationFrames {
 
     /** Forgets the frame in flight, because another user is bound. Its operations are sent again later. */
     void userChanged() {
-        inFlight = null;
+        frame.clear();
         waitsForBind = false;
-        pausedUntilMs = NONE;
-        pauses = 0;
     }
 }
