@@ -57,10 +57,9 @@ struct ControlHandler: CommandHandler {
             return try make(query, on: connection, unless: "only a configuration that is offline can be deleted")
         case .awaitVersion(let wanted):
             let leaseRecord = try connection.run(LeaseRecord.read, within: .seconds(5))
-            let behind = leaseRecord.leases.filter { $0.controlVersion < wanted.version }
             return .with {
                 $0.control.version = wanted.version
-                $0.control.gatewaysBehind = Set(behind.map(\.gatewayID)).sorted()
+                $0.control.gatewaysBehind = leaseRecord.gatewayIDs { $0.controlVersion < wanted.version }
                 $0.control.gatewaysUnknown = !leaseRecord.isComplete
             }
         case .createKey(let request): return try create(request, by: command.by, on: connection)

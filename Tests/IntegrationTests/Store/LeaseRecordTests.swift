@@ -5,6 +5,11 @@ import Testing
 
 @Suite("The lease record in PostgreSQL", .enabled(if: TestDatabase.port != nil, "needs MSS_TEST_POSTGRES_PORT"))
 struct LeaseRecordTests {
+    private static let waitingRenewals = """
+        SELECT pid::text FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%renew_lease%'
+        """
+
     @Test("a lease stays recorded with its control version until a writer has seen it expire")
     func leaseBook() async throws {
         try await TestDatabase.with(connections: 1) { databases in
@@ -73,12 +78,8 @@ struct LeaseRecordTests {
             let first = try await databases[0].run(renewal).epoch
             async let other = databases[1].run(
                 DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0, controlVersion: 6))
-            let waiting = """
-                SELECT pid::text FROM pg_stat_activity
-                WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%renew_lease%'
-                """
             try await eventually("the second lease waits for the first", within: .seconds(10)) {
-                try await databases[2].rows(waiting, columns: 1).count == 1
+                try await databases[2].rows(Self.waitingRenewals, columns: 1).count == 1
             }
             try await databases[0].run(Query(PostgresStatement("COMMIT")) { _ in })
             let second = try await other.epoch
@@ -141,12 +142,8 @@ struct LeaseRecordTests {
                 DeviceSessionStore.renewLease(gatewayID: "g", epoch: first.epoch, controlVersion: 7))
             #expect(renewed.epoch == first.epoch, "a renewal waits for nothing")
             async let taken = databases[1].run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0))
-            let waiting = """
-                SELECT pid::text FROM pg_stat_activity
-                WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%renew_lease%'
-                """
             try await eventually("the new lease waits for the change", within: .seconds(10)) {
-                try await databases[2].rows(waiting, columns: 1).count == 1
+                try await databases[2].rows(Self.waitingRenewals, columns: 1).count == 1
             }
             try await databases[0].execute("COMMIT")
             let second = try await taken

@@ -46,7 +46,12 @@ package struct LeaseRecord: Hashable, Sendable {
     }
 
     /// The gateways that may hold a lease and are on record. They receive the messages for all gateways.
-    package var gatewayIDs: [String] { Set(leases.map(\.gatewayID)).sorted() }
+    package var gatewayIDs: [String] { gatewayIDs { _ in true } }
+
+    /// The gateways with a lease for which the condition holds, each once.
+    package func gatewayIDs(where condition: (Lease) -> Bool) -> [String] {
+        Set(leases.lazy.filter(condition).map(\.gatewayID)).sorted()
+    }
 
     /// Reads the record.
     package static let read = Query(
