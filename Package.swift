@@ -11,20 +11,27 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+// An app that uses the client modules says `traits: []`, and resolves none of the packages of these traits.
+let server: TargetDependencyCondition? = .when(traits: ["Server"])
+let offlineResources: TargetDependencyCondition? = .when(traits: ["OfflineResources"])
+
 // External products, each named once.
-let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
-let asyncHTTPClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
-let configuration = Target.Dependency.product(name: "Configuration", package: "swift-configuration")
+let argumentParser = Target.Dependency.product(
+    name: "ArgumentParser", package: "swift-argument-parser", condition: server)
+let asyncHTTPClient = Target.Dependency.product(
+    name: "AsyncHTTPClient", package: "async-http-client", condition: offlineResources)
+let configuration = Target.Dependency.product(name: "Configuration", package: "swift-configuration", condition: server)
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
-let hummingbirdCore = Target.Dependency.product(name: "HummingbirdCore", package: "hummingbird")
-let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
-let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let hummingbirdCore = Target.Dependency.product(name: "HummingbirdCore", package: "hummingbird", condition: server)
+let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird", condition: server)
+let lifecycle = Target.Dependency.product(
+    name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: server)
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
-let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
+let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics", condition: server)
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
-let coreMetrics = Target.Dependency.product(name: "CoreMetrics", package: "swift-metrics")
+let coreMetrics = Target.Dependency.product(name: "CoreMetrics", package: "swift-metrics", condition: server)
 let cryptoExtras = Target.Dependency.product(name: "CryptoExtras", package: "swift-crypto")
-let mustache = Target.Dependency.product(name: "Mustache", package: "swift-mustache")
+let mustache = Target.Dependency.product(name: "Mustache", package: "swift-mustache", condition: server)
 let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift-nio")
 let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
@@ -33,9 +40,9 @@ let nioTLS = Target.Dependency.product(name: "NIOTLS", package: "swift-nio")
 let nioWebSocket = Target.Dependency.product(name: "NIOWebSocket", package: "swift-nio")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let protobuf = Target.Dependency.product(name: "SwiftProtobuf", package: "swift-protobuf")
-let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
+let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle", condition: server)
 
-// Layer 0: C libraries and the thread that owns a blocking handle.
+// Layer 0: C libraries, the thread that owns a blocking handle, and programs that a process starts.
 let cLibraries: [Target] = [
     .systemLibrary(
         name: "CRabbitMQ", path: "Shared/Drivers/CRabbitMQ", pkgConfig: "librabbitmq",
@@ -47,11 +54,14 @@ let cLibraries: [Target] = [
     .target(
         name: "ConnectionThread", dependencies: ["COpenSSL", "CLinux"], path: "Shared/Drivers/ConnectionThread",
         swiftSettings: strict),
+    .target(
+        name: "ChildProcesses", dependencies: ["CLinux"], path: "Shared/Drivers/ChildProcesses", swiftSettings: strict),
 ]
 
-// Layer 1: the rules of the product, pure.
+// Layer 1: the rules of the product, pure; the lock and the executor of the client modules.
 let model: [Target] = [
-    .target(name: "SyncModel", path: "Shared/Model/SyncModel", swiftSettings: strict)
+    .target(name: "SyncModel", path: "Shared/Model/SyncModel", swiftSettings: strict),
+    .target(name: "Concurrency", path: "Shared/Model/Concurrency", swiftSettings: strict),
 ]
 
 // Layer 2: formats and drivers.
@@ -67,7 +77,7 @@ let formatsAndDrivers: [Target] = [
         exclude: ["DeviceProtocol.md", "device_packet.proto"], swiftSettings: strict),
     .target(name: "MQTT", dependencies: [nioCore], path: "Shared/Device/MQTT", swiftSettings: strict),
     .target(
-        name: "Credentials", dependencies: ["SyncModel", crypto], path: "Shared/Model/Credentials",
+        name: "Credentials", dependencies: ["Concurrency", "SyncModel", crypto], path: "Shared/Model/Credentials",
         swiftSettings: strict),
     .target(
         name: "AMQP", dependencies: ["CRabbitMQ", "ConnectionThread", logging, lifecycle], path: "Shared/Drivers/AMQP",
@@ -97,7 +107,8 @@ let base: [Target] = [
     .target(
         name: "MobileSync",
         dependencies: [
-            "SyncModel", "DeviceProtocol", "Credentials", protobuf, crypto, grdb, logging, nioCore, nioPosix, nioSSL,
+            "Concurrency", "SyncModel", "DeviceProtocol", "Credentials", protobuf, crypto, cryptoExtras, grdb, logging,
+            nioCore, nioPosix, nioSSL,
         ],
         path: "Shared/Client/MobileSync", exclude: ["README.md"], swiftSettings: strict),
 ]
@@ -119,23 +130,21 @@ let calls: [Target] = [
         dependencies: ["ServiceKit", "SyncModel", nioCore, nioHTTP1, nioPosix, nioSSL, nioTLS],
         path: "Shared/Server/TenantCalls", swiftSettings: strict),
     .target(
-        name: "MobileSyncLegacy", dependencies: ["MobileSync", "SyncModel", logging],
-        path: "Shared/Client/MobileSyncLegacy",
-        swiftSettings: strict),
+        name: "MobileSyncLegacy", dependencies: ["Concurrency", "MobileSync", "SyncModel", logging],
+        path: "Shared/Client/MobileSyncLegacy", exclude: ["ObjectiveC"], swiftSettings: strict),
     .target(
-        name: "LocalEntities", dependencies: ["MobileSync", grdb, logging], path: "Shared/Client/LocalEntities",
-        exclude: ["README.md"], swiftSettings: strict),
+        name: "LocalEntities", dependencies: ["Concurrency", "MobileSync", grdb, logging],
+        path: "Shared/Client/LocalEntities", exclude: ["README.md"], swiftSettings: strict),
     .target(
         name: "OfflineResources",
-        dependencies: ["MobileSync", "SyncModel", asyncHTTPClient, grdb, logging, nioCore, nioHTTP1],
+        dependencies: ["Concurrency", "MobileSync", "SyncModel", asyncHTTPClient, grdb, logging, nioCore, nioHTTP1],
         path: "Shared/Client/OfflineResources", exclude: ["README.md"], swiftSettings: strict),
     .target(
         name: "JavaScriptClient", dependencies: [nioCore], path: "Shared/Client/JavaScript", exclude: ["README.md"],
         resources: [.embedInCode("Web")], swiftSettings: strict),
     .target(
-        name: "ClientServices", dependencies: ["MobileSync", crypto, grdb, logging],
-        path: "Shared/Client/ClientServices",
-        exclude: ["README.md"], swiftSettings: strict),
+        name: "ClientServices", dependencies: ["Concurrency", "MobileSync", crypto, grdb, logging],
+        path: "Shared/Client/ClientServices", exclude: ["README.md"], swiftSettings: strict),
 ]
 
 // Layer 5: programs that test a running system, as commands of mssctl.
@@ -143,16 +152,15 @@ let testPrograms: [Target] = [
     .target(
         name: "ToolSupport",
         dependencies: [
-            "StoreService",
-            "CLinux", "ServiceKit", "Credentials", "MobileSync", "PostgreSQL", argumentParser, crypto, logging, nioCore,
-            nioHTTP1, nioPosix,
+            "StoreService", "ServiceKit", "Credentials", "MobileSync", "PostgreSQL", argumentParser, crypto, logging,
+            nioCore, nioHTTP1, nioPosix,
         ],
         path: "Shared/Server/ToolSupport", swiftSettings: strict),
     .target(
         name: "Conformance",
         dependencies: [
-            "ToolSupport", "Credentials", "DeviceProtocol", "MobileSync", "ServiceKit", "SyncModel", protobuf,
-            argumentParser, asyncHTTPClient, nioCore, nioHTTP1, nioPosix, nioSSL, nioTLS,
+            "ToolSupport", "ChildProcesses", "Credentials", "DeviceProtocol", "MobileSync", "ServiceKit", "SyncModel",
+            protobuf, argumentParser, asyncHTTPClient, nioCore, nioHTTP1, nioPosix, nioSSL, nioTLS,
         ],
         path: "Shared/Testing/Conformance", exclude: ["README.md"], swiftSettings: strict),
     .target(
@@ -165,17 +173,17 @@ let testPrograms: [Target] = [
     .target(
         name: "LoadGenerator",
         dependencies: [
-            "ToolSupport", "CLinux", "Credentials", "DeliveryHistory", "DeviceProtocol", "MobileSync", "PostgreSQL",
-            "ServiceKit",
-            "SyncModel", protobuf, argumentParser, asyncHTTPClient, nioCore, nioPosix, nioSSL,
+            "ToolSupport", "ChildProcesses", "CLinux", "Credentials", "DeliveryHistory", "DeviceProtocol", "MobileSync",
+            "PostgreSQL", "ServiceKit", "SyncModel", protobuf, argumentParser, asyncHTTPClient, nioCore, nioPosix,
+            nioSSL,
         ],
         path: "Shared/Testing/LoadGenerator", swiftSettings: strict),
     .target(
         name: "Torture",
         dependencies: [
-            "Conformance", "ToolSupport", "BusMessages", "ConnectionThread", "DeliveryHistory", "DeviceProtocol",
-            "MobileSync", "PostgreSQL", "SyncModel", protobuf, argumentParser, asyncHTTPClient, logging, nioCore,
-            nioHTTP1, nioPosix, nioSSL, unixSignals,
+            "Conformance", "ToolSupport", "BusMessages", "ChildProcesses", "ConnectionThread", "DeliveryHistory",
+            "DeviceProtocol", "MobileSync", "PostgreSQL", "SyncModel", protobuf, argumentParser, asyncHTTPClient,
+            logging, nioCore, nioHTTP1, nioPosix, nioSSL, unixSignals,
         ],
         path: "Shared/Testing/Torture", swiftSettings: strict),
 ]
@@ -251,7 +259,8 @@ let services: [Target] = [
     .executableTarget(
         name: "ControlTool",
         dependencies: [
-            "BareChain", "Conformance", "LoadGenerator", "Torture", "ToolSupport", "ServiceKit", "BusMessages", "AMQP",
+            "BareChain", "ChildProcesses", "Conformance", "LoadGenerator", "Torture", "ToolSupport", "ServiceKit",
+            "BusMessages", "AMQP",
             "Credentials", "PostgreSQL", "StoreService", "SyncModel", "SyncStore", "MobileSync", protobuf,
             argumentParser, asyncHTTPClient, crypto, logging, nioCore, nioHTTP1, unixSignals,
         ],
@@ -263,19 +272,21 @@ let samples: [Target] = [
     .executableTarget(
         name: "FieldService",
         dependencies: [
-            "LocalEntities", "OfflineResources", "MobileSync", argumentParser, asyncHTTPClient, hummingbird, logging,
-            nioCore, nioHTTP1,
+            "ClientServices", "LocalEntities", "OfflineResources", "MobileSync", argumentParser, asyncHTTPClient,
+            hummingbird, logging, nioCore, nioHTTP1,
         ],
-        path: "deploy/samples/field-service", exclude: ["README.md", "README.zh.md"], swiftSettings: strict)
+        path: "deploy/samples/field-service", exclude: ["README.md", "README.zh.md", "iOS", "java"],
+        swiftSettings: strict)
 ]
 
 let tests: [Target] = [
     .target(
         name: "TestSupport",
-        dependencies: ["SyncModel", "AMQP", "PostgreSQL", "SyncStore", "ConnectionThread", logging],
+        dependencies: ["SyncModel", "AMQP", "ChildProcesses", "PostgreSQL", "SyncStore", "ConnectionThread", logging],
         path: "Tests/TestSupport", swiftSettings: strict),
     .target(
-        name: "LegacySamples", dependencies: ["MobileSyncLegacy"], path: "Tests/LegacySamples", swiftSettings: strict),
+        name: "LegacySamples", dependencies: ["MobileSyncLegacy"], path: "Tests/LegacySamples",
+        exclude: ["ObjectiveC"], swiftSettings: strict),
     .testTarget(
         name: "SyncModelTests", dependencies: ["DeliveryHistory", "SyncModel", "TestSupport"],
         path: "Tests/SyncModelTests",
@@ -290,13 +301,12 @@ let tests: [Target] = [
     .testTarget(
         name: "ServiceTests",
         dependencies: [
-            "StoreService",
-            "DeliveryHistory",
+            "StoreService", "ChildProcesses", "DeliveryHistory",
             "IngestAPI", "OplogWriter", "Gateway", "SessionValidator", "StatisticsAggregator", "Console", "ControlTool",
             "FieldService", "BareChain", "Conformance", "LoadGenerator", "Torture", "ToolSupport", "LocalEntities",
             "Notifier",
             "Relay", "TenantCalls", "BackendCalls", "ServiceKit",
-            "Credentials", "MobileSync",
+            "Credentials", "Concurrency", "MobileSync",
             "MobileSyncLegacy", "BusMessages",
             "DeviceProtocol", "JavaScriptClient", "SyncModel", "AMQP", "MQTT", "PostgreSQL", "SyncStore", "TestSupport",
             "ServerTLS", "ConnectionThread",
@@ -327,21 +337,18 @@ let tests: [Target] = [
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
-            "StoreService",
-            "DeliveryHistory",
-            "AMQP", "CRabbitMQ", "BusMessages", "PostgreSQL", "SyncStore", "SyncModel", "ConnectionThread",
-            "Console", "Credentials", "OplogWriter", "Relay", "ServiceKit", "TestSupport", coreMetrics, lifecycle,
-            logging, protobuf,
+            "StoreService", "ChildProcesses", "DeliveryHistory", "AMQP", "CRabbitMQ", "BusMessages", "PostgreSQL",
+            "SyncStore", "SyncModel", "ConnectionThread", "Console", "Credentials", "OplogWriter", "Relay",
+            "ServiceKit", "TestSupport", coreMetrics, lifecycle, logging, protobuf,
         ],
         path: "Tests/IntegrationTests", swiftSettings: strict),
     .testTarget(
         name: "EndToEndTests",
         dependencies: [
-            "DeliveryHistory",
-            "MobileSync", "MobileSyncLegacy", "LegacySamples", "LocalEntities", "OfflineResources", "ClientServices",
-            "Credentials", "DeviceProtocol", "SyncModel", "SyncStore", "TestSupport", "AMQP", "PostgreSQL",
-            "BusMessages", protobuf, asyncHTTPClient, crypto, nioCore, nioHTTP1, nioPosix, nioSSL, nioWebSocket,
-            logging,
+            "ChildProcesses", "DeliveryHistory", "MobileSync", "MobileSyncLegacy", "LegacySamples", "LocalEntities",
+            "OfflineResources", "ClientServices", "Credentials", "DeviceProtocol", "SyncModel", "SyncStore",
+            "TestSupport", "AMQP", "PostgreSQL", "BusMessages", protobuf, asyncHTTPClient, crypto, nioCore, nioHTTP1,
+            nioPosix, nioSSL, nioWebSocket, logging,
         ],
         path: "Tests/EndToEndTests",
         exclude: ["mqtt_cases.py", "mqtt_device.py", "push_providers.py", "trace_collector.py"],
@@ -360,9 +367,20 @@ let fuzzers: [Target] =
             swiftSettings: strict)
     ]
 
+// Only for `deploy/apple/xcframework.sh`: all client modules as one static library.
+let framework: [Product] =
+    Context.environment["MSS_XCFRAMEWORK"] == nil
+    ? []
+    : [
+        .library(
+            name: "MobileSyncKit", type: .static,
+            targets: ["MobileSync", "MobileSyncLegacy", "LocalEntities", "OfflineResources", "ClientServices"])
+    ]
+
 let package = Package(
     name: "mobile-sync-service",
-    platforms: [.macOS(.v15), .iOS(.v18)],
+    // The client modules support these systems. The servers run on Linux.
+    platforms: [.macOS(.v13), .iOS(.v16)],
     products: [
         .library(name: "MobileSync", targets: ["MobileSync"]),
         .library(name: "MobileSyncLegacy", targets: ["MobileSyncLegacy"]),
@@ -379,6 +397,13 @@ let package = Package(
         .executable(name: "mss-console", targets: ["Console"]),
         .executable(name: "mssctl", targets: ["ControlTool"]),
         .executable(name: "mss-field-service", targets: ["FieldService"]),
+    ] + framework,
+    traits: [
+        .default(enabledTraits: ["Server"]),
+        .trait(
+            name: "Server", description: "The services, the tool and the tests.",
+            enabledTraits: ["OfflineResources"]),
+        .trait(name: "OfflineResources", description: "HTTP for the client module of this name."),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),

@@ -21,18 +21,16 @@ package struct BadTenants: Decodable, Sendable {
     /// - Parameters:
     ///   - forbidden: the target of redirects, a port that must receive no connection.
     ///   - tls: a folder of `certificates.sh`.
-    package static func command(port: Int, forbidden: Int, tls: URL) -> (executable: URL, arguments: [String]) {
-        (
-            URL(fileURLWithPath: "/usr/bin/env"),
-            ["python3", script.path, "--port", "\(port)", "--forbidden", "\(forbidden)", "--tls", tls.path]
-        )
+    package static func command(port: Int, forbidden: Int, tls: URL) -> [String] {
+        ["python3", script.path, "--port", "\(port)", "--forbidden", "\(forbidden)", "--tls", tls.path]
     }
 
     /// Reads the table of endpoints for these ports.
     package init(port: Int, forbidden: Int) async throws {
         let command = Self.command(port: port, forbidden: forbidden, tls: URL(fileURLWithPath: "/"))
         let outcome = try await Command.run(
-            command.executable, command.arguments + ["--list"], environment: ProcessInfo.processInfo.environment)
+            URL(fileURLWithPath: "/usr/bin/env"), command + ["--list"],
+            environment: ProcessInfo.processInfo.environment)
         self = try JSONDecoder().decode(Self.self, from: Data(outcome.output.utf8))
     }
 }

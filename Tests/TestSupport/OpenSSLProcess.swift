@@ -1,3 +1,4 @@
+import ChildProcesses
 import Foundation
 import Glibc
 
@@ -7,24 +8,14 @@ package final class OpenSSLProcess: Sendable {
     /// Arguments to offer only TLS 1.1, which the default security level of the library forbids.
     package static let onlyTLS11 = ["-tls1_1", "-cipher", "DEFAULT@SECLEVEL=0"]
 
-    private let process: Process
-    private let input: FileHandle
+    private let process: ChildProcess
     private let log: URL
 
     private init(_ arguments: [String]) throws {
         log = URL(fileURLWithPath: NSTemporaryDirectory()).appending(path: "openssl-\(UUID().uuidString)")
-        _ = FileManager.default.createFile(atPath: log.path, contents: nil)
-        let (pipe, output) = (Pipe(), try FileHandle(forWritingTo: log))
-        process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["openssl"] + arguments
-        process.standardInput = pipe
-        process.standardOutput = output
-        process.standardError = output
-        input = pipe.fileHandleForWriting
         // A write after the end of the process must not end the tests.
         Glibc.signal(SIGPIPE, SIG_IGN)
-        try process.runWithOpenSignals()
+        process = try ChildProcess(["openssl"] + arguments, takesInput: true, output: .file(log))
     }
 
     /// Runs the body with a client that connects to a port of localhost.
@@ -59,13 +50,13 @@ package final class OpenSSLProcess: Sendable {
     }
 
     /// Whether the process has ended. A client ends with its connection.
-    package var hasEnded: Bool { !process.isRunning }
+    package var hasEnded: Bool { process.status != nil }
 
     /// Sends text over the connection as soon as it is established.
-    package func send(_ text: String) throws { try input.write(contentsOf: Data(text.utf8)) }
+    package func send(_ text: String) throws { try process.write(Data(text.utf8)) }
 
     private func stop() {
-        if process.isRunning { process.terminate() }
+        process.signal(SIGTERM)
         process.waitUntilExit()
         try? FileManager.default.removeItem(at: log)
     }

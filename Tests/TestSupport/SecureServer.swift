@@ -1,4 +1,6 @@
+import ChildProcesses
 package import Foundation
+import Glibc
 
 /// A RabbitMQ or PostgreSQL server of one test that accepts only TLS. The scripts of the local stack create it. The
 /// user of PostgreSQL is mss, with a password.
@@ -42,12 +44,7 @@ package struct SecureServer: Sendable {
             try await server.script(["init", server.folder.path, "\(server.port)"] + credentials)
             try await server.show(.server)
             try configure(server)
-            let process = Process()
-            process.executableURL = server.scriptFile
-            process.arguments = ["run", server.folder.path]
-            process.standardOutput = FileHandle.nullDevice
-            process.standardError = FileHandle.nullDevice
-            try process.runWithOpenSignals()
+            let process = try ChildProcess([server.scriptFile.path, "run", server.folder.path], output: .discarded)
             do {
                 try await eventually("\(kind.rawValue) answers", within: .seconds(60)) {
                     (try? await server.script(["ready", server.folder.path])) != nil
@@ -62,9 +59,9 @@ package struct SecureServer: Sendable {
     }
 
     /// Ends the server without blocking a thread that other tests need.
-    private static func end(_ process: Process) async throws {
-        process.terminate()
-        try await eventually("the server ends", within: .seconds(20)) { !process.isRunning }
+    private static func end(_ process: ChildProcess) async throws {
+        process.signal(SIGTERM)
+        try await eventually("the server ends", within: .seconds(20)) { process.status != nil }
     }
 
     /// Replaces the server's certificate. PostgreSQL presents it to new connections a moment later, RabbitMQ after a

@@ -60,7 +60,7 @@ package actor TestDatabase {
         relay = hasTiers ? connection(as: "mss_relay") : owner
     }
 
-    /// Limits the databases at a time. A new database copies the server's template, and its migrations lock the roles.
+    /// Limits the databases at a time. To make a database locks the roles.
     private static let turnstile = Turnstile(places: 4)
 
     /// Runs the body with a new database and `count` connections to it. A database without migrations has no tiers.
@@ -71,16 +71,23 @@ package actor TestDatabase {
         try await turnstile.pass { try await made(connections: count, isMigrated: isMigrated, stores, body) }
     }
 
+    /// A connection that makes and drops databases.
+    static func ofServer() -> TestDatabase {
+        TestDatabase(
+            PostgresConfiguration(
+                host: "127.0.0.1", port: port ?? 0, database: "postgres", user: "mss", statementTimeout: .seconds(60)))
+    }
+
     private static func made(
         connections count: Int, isMigrated: Bool, _ stores: StoreLayout,
         _ body: @Sendable ([TestDatabase]) async throws -> Void
     ) async throws {
         let name = "test_\(UUID().uuidString.lowercased().replacing("-", with: ""))"
-        let server = TestDatabase(
-            PostgresConfiguration(
-                host: "127.0.0.1", port: port ?? 0, database: "postgres", user: "mss", statementTimeout: .seconds(60)))
-        try await server.execute("CREATE DATABASE \(name)")
+        let template = isMigrated ? try await TestDatabaseTemplates.shared.name(for: stores) : "template1"
+        let server = ofServer()
+        try await server.execute("CREATE DATABASE \(name) TEMPLATE \(template)")
         let databases = (0..<count).map { _ in TestDatabase(name, hasTiers: isMigrated, stores: stores) }
+        // The copy of a database lacks the rights on the database and its search path.
         if isMigrated { _ = try await databases[0].migrate(stores: stores) }
         let result = await Result { try await body(databases) }
         for database in databases { await database.close() }

@@ -1,5 +1,6 @@
 import AMQP
 import ArgumentParser
+import ChildProcesses
 import Foundation
 import PostgreSQL
 import ServiceKit

@@ -24,3 +24,6 @@ static inline int mss_get_dumpable(void) { return prctl(PR_GET_DUMPABLE, 0, 0, 0
 
 // Closes all files from this number on in the started program.
 extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
+
+// Sets the working directory of the started program.
+extern int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *folder);

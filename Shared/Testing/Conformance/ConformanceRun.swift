@@ -3,7 +3,7 @@ struct ConformanceRun<Subject: Sendable>: Sendable {
     /// Number of cases that run at the same time.
     let atOnce: Int
     /// Time limit of one case.
-    var caseLimit = Duration.seconds(75)
+    var caseLimit = Duration.seconds(150)
     /// Creates the subject of a case.
     let prepare: @Sendable () async throws -> Subject
     /// Removes the subject after the case, also after a failure.

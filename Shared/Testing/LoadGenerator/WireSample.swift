@@ -1,5 +1,5 @@
+import ChildProcesses
 import Foundation
-import ToolSupport
 
 /// Cumulative bytes of every connection to the stack's servers, as the kernel counts them: TCP payload including TLS,
 /// without headers.

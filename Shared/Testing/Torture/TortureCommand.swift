@@ -20,6 +20,8 @@ package struct TortureCommand: AsyncParsableCommand {
 
     @Option(help: "Minutes of load and faults.")
     var minutes = 10
+    @Option(help: "Rounds of faults that are injected in any case, even if they take longer than the minutes.")
+    var rounds = 0
     @Option(help: "Seed for faults, pushes and device actions; random when absent.")
     var seed: UInt64?
     @Option(help: "Total number of devices; a multiple of \(TortureCommand.devicesStep).")
@@ -40,8 +42,8 @@ package struct TortureCommand: AsyncParsableCommand {
     private static let devicesStep = TortureWorld.instances.count * TortureWorld.devicesPerUser
 
     package func validate() throws {
-        guard minutes > 0, rate > 0, operations >= 0 else {
-            throw ValidationError("--minutes and --rate take 1 or more, --operations 0 or more.")
+        guard minutes > 0, rounds >= 0, rate > 0, operations >= 0 else {
+            throw ValidationError("--minutes and --rate take 1 or more, --rounds and --operations 0 or more.")
         }
         guard devices >= 2 * Self.devicesStep, devices.isMultiple(of: Self.devicesStep) else {
             throw ValidationError(
@@ -71,8 +73,8 @@ package struct TortureCommand: AsyncParsableCommand {
         let kinds = try kinds()
         if kinds.contains(where: \.needsDisk) { try MountNamespace.enter() }
         let plan = TortureRun.Plan(
-            seed: seed ?? UInt64.random(in: 0..<1_000_000_000), minutes: minutes, devices: devices, rate: rate,
-            operations: operations, kinds: kinds)
+            seed: seed ?? UInt64.random(in: 0..<1_000_000_000), minutes: minutes, rounds: rounds, devices: devices,
+            rate: rate, operations: operations, kinds: kinds)
         let folder = try makeFolder()
         Self.say("history, logs and report go to \(folder.path)")
         let signals = await UnixSignalsSequence(trapping: [.sigint, .sigterm])

@@ -46,8 +46,8 @@ struct TortureReport: Sendable {
     /// The report as Markdown.
     var text: String {
         let command =
-            "mssctl torture --minutes \(plan.minutes) --seed \(plan.seed) --devices \(plan.devices) --rate \(plan.rate)"
-            + " --operations \(plan.operations)"
+            "mssctl torture --minutes \(plan.minutes) --rounds \(plan.rounds) --seed \(plan.seed)"
+            + " --devices \(plan.devices) --rate \(plan.rate) --operations \(plan.operations)"
         var lines = [
             "# Torture: \(isPassed ? "no guarantee was violated" : "\(faultCount) VIOLATIONS")", "",
             "`\(command)`, \(Self.seconds(length)) s in all.", "",

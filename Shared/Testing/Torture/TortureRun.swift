@@ -13,6 +13,8 @@ struct TortureRun: Sendable {
     struct Plan: Sendable {
         let seed: UInt64
         let minutes: Int
+        /// Rounds of faults that are injected in any case.
+        let rounds: Int
         let devices: Int
         /// Pushes per second.
         let rate: Int
@@ -184,13 +186,13 @@ struct TortureRun: Sendable {
     }
 
     /// Injects and heals one round of faults after another, and waits for the service to catch up, until the time is
-    /// over.
+    /// over and there were enough rounds.
     private func rounds(_ report: inout TortureReport, _ backend: TortureBackend) async throws {
         var schedule = FaultSchedule(seed: plan.seed, kinds: plan.kinds)
         let complaints = Mutex<[String]>([])
         let deadline = ContinuousClock.now + .seconds(plan.minutes * 60)
         try? await Task.sleep(for: Self.firstRest)
-        while .now < deadline, !Task.isCancelled {
+        while .now < deadline || report.rounds.count < plan.rounds, !Task.isCancelled {
             let round = schedule.nextRound()
             await perform(round, backend) { text in complaints.withLock { $0.append(text) } }
             let healedAt = history.elapsed

@@ -1,6 +1,6 @@
 import ArgumentParser
+import ChildProcesses
 import Foundation
-import ToolSupport
 
 /// Starts the stack of a torture run: the proxies, then the settings of each process, then `deploy/up`.
 extension TortureStack {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import AsyncHTTPClient
+import ChildProcesses
 import Foundation
 import Glibc
 import NIOCore

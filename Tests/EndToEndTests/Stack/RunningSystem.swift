@@ -1,18 +1,22 @@
 import TestSupport
 import Testing
 
-// The tests run on real servers: two writers, two gateways, two ingests, PostgreSQL, RabbitMQ, real TLS. Three stacks run
+// The tests run on real servers: two writers, two gateways, two ingests, PostgreSQL, RabbitMQ, real TLS. Four stacks run
 // side by side, as most tests wait for timers and processes. Each test has users, devices and keys of its own.
 
 /// Suites that kill, pause or restart processes, or measure times. One after the other, on one stack.
 @Suite("On the running system", .serialized, .stack)
 enum RunningSystem {}
 
+/// Further suites of this kind, on a second stack.
+@Suite("On a second running system", .serialized, .stack)
+enum SecondRunningSystem {}
+
 /// Suites that leave every process of the stack alone. One after the other, on a stack of their own.
 @Suite("On a steady system", .serialized, .stack)
 enum SteadySystem {}
 
-/// Further suites of this kind, on a third stack. The suites are divided so that the three end at about the same time.
+/// Further suites of this kind, on a second stack. Suites are divided so that the stacks end at about the same time.
 @Suite("On a second steady system", .serialized, .stack)
 enum SecondSteadySystem {}
 

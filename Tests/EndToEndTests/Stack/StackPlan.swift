@@ -103,7 +103,7 @@ struct StackPlan: Sendable {
                     "python3", root.appending(path: "Tests/EndToEndTests/trace_collector.py").path, "--port",
                     "\(settings.tracePort)", "--file", folder.appending(path: "traces.jsonl").path,
                 ]),
-            server("bad-tenants", bad.executable, bad.arguments),
+            server("bad-tenants", URL(fileURLWithPath: "/usr/bin/env"), bad),
         ]
     }
 

@@ -1,13 +1,15 @@
+import ChildProcesses
 import Foundation
 import Glibc
 import Synchronization
 import TestSupport
+import Testing
 
 /// A process of the stack under test. It is restarted when it dies, as a container platform would do, until it is
 /// stopped.
 final class Supervised: Sendable {
     private struct State {
-        var process: Process?
+        var process: ChildProcess?
         var isStopped = false
         var starts = 0
     }
@@ -58,16 +60,15 @@ final class Supervised: Sendable {
     var starts: Int { state.withLock { $0.starts } }
 
     /// The id of the running process; 0 before the first start.
-    var processIdentifier: Int32 { state.withLock { $0.process?.processIdentifier ?? 0 } }
+    var processIdentifier: Int32 { state.withLock { $0.process?.identifier ?? 0 } }
 
     /// - Throws: when the executable cannot be started.
     func start() throws {
-        state.withLock { $0.isStopped = false }
-        if !FileManager.default.fileExists(atPath: log.path) {
-            _ = FileManager.default.createFile(atPath: log.path, contents: nil)
-        }
         try host?.open(ports)
-        try spawn()
+        try state.withLock { state in
+            state.isStopped = false
+            try spawn(&state)
+        }
     }
 
     /// Kills the process with SIGKILL; it is started again.
@@ -75,8 +76,7 @@ final class Supervised: Sendable {
 
     /// Sends a signal to the process; SIGSTOP pauses it and SIGCONT resumes it.
     func signal(_ number: Int32) {
-        let identifier = state.withLock { $0.process?.processIdentifier }
-        if let identifier { Glibc.kill(identifier, number) }
+        state.withLock { $0.process }?.signal(number)
     }
 
     /// Ends the process until the next `start()`.
@@ -87,28 +87,27 @@ final class Supervised: Sendable {
             state.isStopped = true
             return state.process
         }
-        self.signal(signal)
+        process?.signal(signal)
         process?.waitUntilExit()
     }
 
-    private func spawn() throws {
-        let process = Process()
+    private func spawn(_ state: inout State) throws {
         let command = host?.command(executable, arguments) ?? (executable: executable, arguments: arguments)
-        process.executableURL = command.executable
-        process.arguments = command.arguments
-        process.environment = environment
-        let output = try FileHandle(forWritingTo: log)
-        try output.seekToEnd()
-        process.standardOutput = output
-        process.standardError = output
-        process.standardInput = FileHandle.nullDevice
-        process.terminationHandler = { [self] _ in
-            if state.withLock({ !$0.isStopped }) { try? spawn() }
-        }
-        try process.runWithOpenSignals()
+        let process = try ChildProcess(
+            [command.executable.path] + command.arguments, environment: environment, output: .endOf(log))
+        state.process = process
+        state.starts += 1
+        process.onExit { [self] in restart(after: process) }
+    }
+
+    private func restart(after process: ChildProcess) {
         state.withLock { state in
-            state.process = process
-            state.starts += 1
+            guard !state.isStopped, state.process === process else { return }
+            do {
+                try spawn(&state)
+            } catch {
+                Issue.record(error, "\(name) is not started again")
+            }
         }
     }
 }

@@ -1,3 +1,4 @@
+import ChildProcesses
 import Foundation
 import TestSupport
 
@@ -22,12 +23,9 @@ struct TestHost: Sendable {
 
     /// Creates the host, unless it exists, and forwards these ports of its loopback address to the other hosts.
     func open(_ ports: [String]) throws {
-        let process = Process()
-        process.executableURL = script
-        process.arguments = ["host", name] + ports
-        try process.runWithOpenSignals()
+        let process = try ChildProcess([script.path, "host", name] + ports, output: .inherited, errors: .inherited)
         process.waitUntilExit()
-        guard process.terminationStatus == 0 else { throw Failure("hosts.sh host \(name): see above") }
+        guard process.status == 0 else { throw Failure("hosts.sh host \(name): see above") }
     }
 
     /// Returns the command that runs a program on the host.

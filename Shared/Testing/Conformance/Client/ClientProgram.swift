@@ -1,7 +1,7 @@
+import ChildProcesses
 import Foundation
 import Glibc
 import Synchronization
-import ToolSupport
 
 /// The client program under test, over all its starts, with its output.
 final class ClientProgram: Sendable {
@@ -34,7 +34,7 @@ final class ClientProgram: Sendable {
         try state.withLock { state in
             let file = folder.appending(path: "out-\(state.outputs.count)")
             state.process = try ChildProcess(
-                command, output: file, errors: folder.appending(path: "err-\(state.outputs.count)"))
+                command, output: .file(file), errors: .file(folder.appending(path: "err-\(state.outputs.count)")))
             state.outputs.append(Output(file: file))
         }
     }

@@ -1,5 +1,6 @@
+import ChildProcesses
 import Foundation
-import ToolSupport
+import Glibc
 
 /// Certificate authorities and certificates of one run, created by openssl in a folder.
 struct TestAuthority: Sendable {
@@ -30,8 +31,9 @@ struct TestAuthority: Sendable {
         try Self.script.write(to: script, atomically: true, encoding: .utf8)
         let log = folder.appending(path: "openssl.log")
         let process = try ChildProcess(
-            ["sh", "-e", script.path, folder.path], output: folder.appending(path: "openssl.out"), errors: log)
+            ["sh", "-e", script.path, folder.path], output: .discarded, errors: .file(log))
         guard await process.ends(within: .seconds(30)), process.status == 0 else {
+            process.signal(SIGKILL)
             let words = (try? String(contentsOf: log, encoding: .utf8)) ?? ""
             throw NotSupported("openssl could not make certificates: \(words.suffix(300))")
         }
