@@ -50,4 +50,4 @@ for fault in "${faults_wanted[@]}"; do
 done
 stop_pushing
 python3 "$faults/pushes.py" gaps "$notes" --limit 5 --limited kill,roll < "$instants" || complain "a gap was too long"
-rows | python3 "$faults/pushes.py" check "$notes" --devices "$devices"
+check_pushes --devices "$devices"

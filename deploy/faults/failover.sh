@@ -51,5 +51,5 @@ start_server postgres "$standby" "$MSS_STACK_POSTGRES_PORT"
 await_pushes 500
 stop_pushing
 echo "the old primary's oplogs and highest id before and after it was back: $before, $after"
-rows | python3 "$faults/pushes.py" check "$notes" --devices "$devices" --failover "$failover"
+check_pushes --devices "$devices" --failover "$failover"
 [ "$before" = "$after" ] || complain "the old primary was written to"

@@ -1,7 +1,8 @@
 # shellcheck shell=bash
-# Shared by the scripts here: a local stack of its own in a mount namespace of its own, on the release build. Sourced
-# from the top folder, not run.
-[ -n "${MSS_FAULTS_NAMESPACE:-}" ] || exec env MSS_FAULTS_NAMESPACE=own unshare --mount "$0" "$@"
+# Shared by the scripts here: a local stack of its own in a mount namespace of its own, with own_network=yes also in a
+# network namespace, on the release build. Sourced from the top folder, not run.
+[ -n "${MSS_FAULTS_NAMESPACE:-}" ] ||
+    exec env MSS_FAULTS_NAMESPACE=own unshare --mount ${own_network:+--net} "$0" "$@"
 export MSS_STACK_CONFIGURATION=${MSS_STACK_CONFIGURATION:-release}
 # shellcheck source=deploy/bench/stack.sh
 source deploy/bench/stack.sh
@@ -38,17 +39,26 @@ await_database() { # the server takes connections, within a minute
 start_pushing() { # OPTION…: of pushes.py
     python3 "$faults/pushes.py" run "$notes" --api "$MSS_STACK_API_PORT,$((MSS_STACK_API_PORT + 1))" "$@" &
     backend=$!
-    until [ -s "$notes" ]; do sleep 0.1; done
+    for _ in $(seq 600); do
+        [ ! -s "$notes" ] || return 0
+        kill -0 "$backend" 2> /dev/null || break
+        sleep 0.1
+    done
+    complain "no push was answered within a minute"
 }
 
 stop_pushing() {
     kill -TERM "$backend"
-    wait "$backend"
+    wait "$backend" || complain "a push was never answered"
 }
 
-database() { # PSQL-OPTION…: as the owner
-    PGPASSWORD=$(cat "$MSS_STACK_FOLDER/secrets/postgres_owner") psql -X -qAt -F $'\t' -h 127.0.0.1 \
-        -p "$MSS_STACK_POSTGRES_PORT" -U mss mss "$@"
+check_pushes() { # OPTION…: of pushes.py
+    rows | python3 "$faults/pushes.py" check "$notes" "$@" || complain "a promise was broken"
+}
+
+database() { # PSQL-OPTION…: as the owner, on the primary
+    PGPASSWORD=$(cat "$MSS_STACK_FOLDER/secrets/postgres_owner") PGTARGETSESSIONATTRS=read-write \
+        psql -X -qAt -F $'\t' -h "${database_host:-127.0.0.1}" -p "$MSS_STACK_POSTGRES_PORT" -U mss mss "$@"
 }
 
 rows() { # the pushes in the database

@@ -8,9 +8,14 @@ pushes.py check NOTES   reads the database's rows (target, thirdMsgId and oplogI
                         printed, USER.jsonl of `mssctl listen --json`; with --failover pushes that were answered before
                         that instant may be gone, which is counted apart
 pushes.py pauses NOTES  reads instants from standard input: how long it took until a push was answered after each
-pushes.py gaps NOTES    reads lines INSTANT FAULT NUMBER from standard input: after each, until the next one, the
-                        longest time without an answer and the slowest push; exits with 1 when that time is above
-                        --limit after a fault of --limited
+pushes.py gaps NOTES    reads lines INSTANT FAULT NUMBER [LEADER] from standard input: after each, until the next one,
+                        the longest time without an answer and the slowest push, and how many pushes were answered
+                        NOT_ONLINE. LEADER is the instant of a promotion, which the last of these is compared with.
+                        Exits with 1 when the first time is above --limit after a fault of --limited, or the last one
+                        above --not-online
+pushes.py returns NOTES waits until each device of --devices has printed more than at the start of this command. Prints
+                        when the first, half and all of them had, from the instant --since. Exits with 1 when one has
+                        not --within so many seconds
 """
 
 import argparse
@@ -27,8 +32,6 @@ import sys
 import time
 
 REPEAT_SECONDS = 0.2
-# Longer than an ingest waits for an answer.
-ANSWER_SECONDS = 40
 
 
 # ---- pushing ---------------------------------------------------------------------------------------------------------
@@ -39,6 +42,7 @@ class Connection:
 
     def __init__(self, options):
         self.ports = itertools.cycle(map(int, options.api.split(",")))
+        self.host = options.host
         self.tls = ssl.create_default_context(cafile=options.ca) if options.ca else None
         self.writer = None
 
@@ -46,7 +50,7 @@ class Connection:
         """The status and the JSON of the answer."""
         if self.writer is None:
             port = next(self.ports)
-            self.reader, self.writer = await asyncio.open_connection("127.0.0.1", port, ssl=self.tls)
+            self.reader, self.writer = await asyncio.open_connection(self.host, port, ssl=self.tls)
         head = (
             "POST /webapi/sync/single?instanceId=demo_app HTTP/1.1\r\nHost: t\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -83,6 +87,7 @@ class Backend:
         await asyncio.gather(*(self.work() for _ in range(self.options.workers)))
         self.answers["never answered"] += self.unanswered
         print(", ".join(f"{answer} {count}" for answer, count in sorted(self.answers.items()) if count))
+        return 1 if self.unanswered else 0
 
     def stop(self):
         self.is_stopping = True
@@ -105,7 +110,7 @@ class Backend:
         for attempt in itertools.count(1):
             answer = await self.attempt(connection, body)
             if answer:
-                note = {"user": user, "name": name, "oplog": answer, "sent": sent, "answered": time.monotonic()}
+                note = {"user": user, "name": name} | answer | {"sent": sent, "answered": time.monotonic()}
                 self.notes.write(json.dumps(note | {"attempts": attempt}) + "\n")
                 return
             if self.is_stopping and time.monotonic() > self.deadline:
@@ -114,9 +119,9 @@ class Backend:
             await asyncio.sleep(REPEAT_SECONDS)
 
     async def attempt(self, connection, body):
-        """The oplog's id when the push is stored for certain."""
+        """The oplog's id and the answer's text when the push is stored for certain."""
         try:
-            status, answer = await asyncio.wait_for(connection.call(body), ANSWER_SECONDS)
+            status, answer = await asyncio.wait_for(connection.call(body), self.options.timeout)
         except (OSError, EOFError, asyncio.TimeoutError) as error:
             connection.close()
             self.answers[type(error).__name__] += 1
@@ -124,7 +129,7 @@ class Backend:
         self.answers[f"{status} {answer['msg']}"] += 1
         if not answer["success"] and not answer["retryable"]:
             sys.exit(f"refused for good: {answer}")
-        return answer["oplogId"] if answer["success"] else None
+        return {"oplog": answer["oplogId"], "answer": answer["msg"]} if answer["success"] else None
 
 
 # ---- checking --------------------------------------------------------------------------------------------------------
@@ -235,31 +240,69 @@ def gaps(options):
     faults = [line.split() for line in sys.stdin]
     ends = [float(instant) for instant, *_ in faults[1:]] + [answered[-1]]
     is_good = True
-    for (text, fault, number), end in zip(faults, ends):
+    for (text, fault, number, *leader), end in zip(faults, ends):
         start = float(text)
         times = [start, *answered[bisect.bisect(answered, start) : bisect.bisect(answered, end)], end]
         gap = max(later - earlier for earlier, later in itertools.pairwise(times))
-        slowest = max((note["answered"] - note["sent"] for note in notes if start < note["answered"] <= end), default=0)
-        print(f"{fault} {number}: longest time without an answer {gap:.2f} s, slowest push {slowest:.2f} s")
+        within = [note for note in notes if start < note["answered"] <= end]
+        slowest = max((note["answered"] - note["sent"] for note in within), default=0)
+        offline = [note["answered"] for note in within if note["answer"] == "NOT_ONLINE"]
+        text = f"{fault} {number}: longest time without an answer {gap:.2f} s, slowest push {slowest:.2f} s"
+        text += f", NOT_ONLINE {len(offline)} times"
         is_good &= fault not in options.limited.split(",") or gap <= options.limit
+        promoted = float(leader[0]) if leader else start
+        if leader:
+            text += f", promotion after {promoted - start:.2f} s"
+        if offline:
+            last = max(offline) - promoted
+            text += f", the last one {last:.2f} s after the {'promotion' if leader else 'fault'}"
+            is_good &= last <= options.not_online
+        print(text)
     return 0 if is_good else 1
 
 
+def returns(options):
+    def sizes():
+        return {entry.name: entry.stat().st_size for entry in os.scandir(options.devices) if ".jsonl" in entry.name}
+
+    before, times = sizes(), {}
+    deadline = time.monotonic() + options.within
+    while len(times) < len(before) and time.monotonic() < deadline:
+        time.sleep(0.1)
+        instant = time.monotonic() - options.since
+        times |= {name: instant for name, size in sizes().items() if size > before[name] and name not in times}
+    found = sorted(times.values())
+    if found:
+        print(f"  {found[0]:5.1f} s  the first device has data again")
+    if len(found) * 2 >= len(before):
+        print(f"  {found[(len(before) - 1) // 2]:5.1f} s  half of the devices have")
+    if len(found) == len(before):
+        print(f"  {found[-1]:5.1f} s  all {len(found)} devices have")
+    else:
+        print(f"  {len(before) - len(found)} of {len(before)} devices have not after {options.within} s")
+    return 0 if len(found) == len(before) else 1
+
+
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-parser.add_argument("verb", choices=["run", "check", "pauses", "gaps"])
+parser.add_argument("verb", choices=["run", "check", "pauses", "gaps", "returns"])
 parser.add_argument("notes")
+parser.add_argument("--host", default="127.0.0.1", help="of the APIs; looked up for each connection")
 parser.add_argument("--api", default="7080", help="ports of the APIs, comma separated")
 parser.add_argument("--ca", help="PEM file with the authority of the APIs, which are HTTPS then")
 parser.add_argument("--prefix", default=f"f{os.getpid()}", help="of users and thirdMsgIds")
 parser.add_argument("--users", type=int, default=50)
 parser.add_argument("--workers", type=int, default=32)
 parser.add_argument("--rate", type=int, default=300, help="pushes a second, when they are answered in time")
+parser.add_argument("--timeout", type=float, default=40, help="of a call, in seconds: longer than an ingest waits")
 parser.add_argument("--devices", help="folder of what the devices printed")
 parser.add_argument("--limit", type=float, default=float("inf"), help="the longest gap in seconds")
 parser.add_argument("--limited", default="", help="the faults for which it counts, comma separated")
+parser.add_argument("--not-online", type=float, default=float("inf"), help="the longest time of NOT_ONLINE, in seconds")
 parser.add_argument("--failover", type=float, default=float("-inf"), help="the instant, of the monotonic clock")
+parser.add_argument("--since", type=float, default=0, help="the instant that times of devices count from")
+parser.add_argument("--within", type=float, default=60, help="seconds until each device must have data again")
 arguments = parser.parse_args()
 if arguments.verb == "run":
-    asyncio.run(Backend(arguments).run())
+    sys.exit(asyncio.run(Backend(arguments).run()))
 else:
-    sys.exit({"check": check, "pauses": pauses, "gaps": gaps}[arguments.verb](arguments))
+    sys.exit({"check": check, "pauses": pauses, "gaps": gaps, "returns": returns}[arguments.verb](arguments))

@@ -32,4 +32,4 @@ MSS_CONFIG_FILE="$stack/mssctl.json" ".build/$MSS_STACK_CONFIGURATION/mssctl" mi
 await_pushes 2000
 echo "$lost" | python3 "$faults/pushes.py" pauses "$notes"
 stop_pushing
-rows | python3 "$faults/pushes.py" check "$notes" --devices "$devices" --failover "$lost"
+check_pushes --devices "$devices" --failover "$lost"

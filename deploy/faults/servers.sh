@@ -38,22 +38,33 @@ ask() { # PORT SQL: as the owner
     as_owner psql -X -qAt -p "$1" mss -c "$2"
 }
 
-await() { # WHAT COMMAND…: succeeds, within a minute
+await() { # WHAT COMMAND…: succeeds, within `await_seconds` seconds, by default a minute
     local what=$1
     shift
-    for _ in $(seq 600); do
+    for _ in $(seq $((${await_seconds:-60} * 10))); do
         ! "$@" || return 0
         sleep 0.1
     done
-    complain "$what took longer than a minute"
+    complain "$what took longer than ${await_seconds:-60} s"
 }
 
-start_devices() { # PREFIX: one for each user, until each has all of its data
+promoted() { # DATA: the instant at which this server began its timeline, of the monotonic clock
+    python3 - "$1/pg_wal" <<'PYTHON'
+import glob, os, sys, time
+newest = max(glob.glob(sys.argv[1] + "/*.history"), key=os.path.getmtime)
+print(os.path.getmtime(newest) - time.time() + time.monotonic())
+PYTHON
+}
+
+start_devices() { # PREFIX: one for each user, at `device_host` or here, until each has all of its data
     mkdir -p "$devices"
     for user in $(seq 0 $((users - 1))); do
+        # Connections of more processes that start at once would time out.
+        [ "$user" = 0 ] || [ $((user % 20)) != 0 ] || sleep 2
         ".build/$MSS_STACK_CONFIGURATION/mssctl" listen --json --instance demo_app --device "device-$user" \
-            --user "$1-$user" --session s --port $((MSS_STACK_DEVICE_PORT + user % 2)) --ca "$stack/tls/ca.pem" \
-            --store "$devices/$user.sqlite" > "$devices/$1-$user.jsonl" 2> "$devices/$user.log" &
+            --user "$1-$user" --session s --host "${device_host:-127.0.0.1}" \
+            --port $((MSS_STACK_DEVICE_PORT + user % 2)) --ca "$stack/tls/ca.pem" --store "$devices/$user.sqlite" \
+            > "$devices/$1-$user.jsonl" 2> "$devices/$user.log" &
         listeners+=($!)
         disown
     done

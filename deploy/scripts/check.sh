@@ -13,8 +13,9 @@ mapfile -t swift_files < <(git ls-files '*.swift' | grep -v '\.pb\.swift$')
 swift format lint --strict --configuration .swift-format "${swift_files[@]}" ||
     complain "formatting: swift format --configuration .swift-format -i <files>"
 if command -v shellcheck > /dev/null; then
-    shellcheck -x deploy/{up,down,test,release,fuzz,known-bad} deploy/{scripts,bench,faults}/*.sh \
-        Tests/JavaTests/run.sh deploy/stand-ins/{*.sh,*/*.sh,swift/swift} deploy/systemd/{postinst,prerm} .ci/run ||
+    shellcheck -x deploy/{up,down,test,release,fuzz,known-bad} deploy/{apple,scripts,bench,faults}/*.sh \
+        Tests/JavaTests/run.sh Tests/AppPackage/*.sh deploy/stand-ins/{*.sh,*/*.sh,swift/swift} \
+        deploy/systemd/{postinst,prerm} .ci/run ||
         complain "shell scripts: see above"
 fi
 deploy/scripts/house-figures.py --check || complain "a type over 600 lines in all its files, or a column by position"

@@ -20,6 +20,8 @@ final class GatewayLease: Service, Sendable {
         var controlVersion: Int64 = 0
         /// The database's snapshot when the lease was given.
         var snapshot = ""
+        /// The last request failed.
+        var needsRetry = false
     }
 
     private let state = Mutex(State())
@@ -93,8 +95,12 @@ final class GatewayLease: Service, Sendable {
         }
     }
 
-    /// The time until the next renewal. It is shorter while there is no lease.
-    var pause: Duration { holds(at: clock.now()) ? Limits.gatewayLeaseRenewal : .milliseconds(250) }
+    /// The time until the next renewal. It is shorter while there is no lease, and after a failed renewal: the database
+    /// may have failed over to a server that does not know the sessions.
+    var pause: Duration {
+        let needsRetry = state.withLock { $0.needsRetry }
+        return !needsRetry && holds(at: clock.now()) ? Limits.gatewayLeaseRenewal : .milliseconds(250)
+    }
 
     /// Renews the lease, or requests a new one.
     func renew() async {
@@ -114,6 +120,7 @@ final class GatewayLease: Service, Sendable {
             guard case .lease(let lease)? = reply.body else { return }
             apply(lease, requestedAt: requested)
         } catch {
+            state.withLock { $0.needsRetry = true }
             logger.warning("the lease of this gateway was not renewed; retrying", metadata: ["error": "\(error)"])
         }
     }
@@ -127,6 +134,7 @@ final class GatewayLease: Service, Sendable {
             let isReplaced = isNew && state.until.map { requestedAt < $0 } ?? false
             if isNew { (state.controlVersion, state.snapshot) = (lease.controlVersion, lease.snapshot) }
             (state.epoch, state.until) = (lease.epoch, requestedAt + Limits.gatewayLease)
+            state.needsRetry = false
             return (isNew, isReplaced)
         }
         onFleet(Rebalance.Fleet(gateways: Int(lease.gateways), sessions: Int(clamping: lease.sessions)))

@@ -53,12 +53,7 @@ package struct PostgresConfiguration: Sendable {
 
     /// The libpq parameters (libpq: Parameter Key Words). Kerberos is disabled: it would look for a ticket at each
     /// connect and replace TLS if it found one. It also frees its locks at exit while threads use them.
-    ///
-    /// - Parameter attempt: rotates the addresses, because one that does not answer would use up the time of each
-    ///   attempt.
-    func parameters(ofAttempt attempt: Int) -> [(String, String)] {
-        let first = attempt % addresses.count
-        let addresses = addresses[first...] + addresses[..<first]
+    func parameters(for address: ServerAddress) -> [(String, String)] {
         func milliseconds(_ duration: Duration) -> Int64 {
             duration.components.seconds * 1_000 + duration.components.attoseconds / 1_000_000_000_000_000
         }
@@ -68,8 +63,7 @@ package struct PostgresConfiguration: Sendable {
             "client_connection_check_interval=1000", "tcp_user_timeout=5000",
         ]
         var parameters = [
-            ("host", addresses.map(\.host).joined(separator: ",")),
-            ("port", addresses.map { String($0.port) }.joined(separator: ",")), ("dbname", database), ("user", user),
+            ("host", address.host), ("port", String(address.port)), ("dbname", database), ("user", user),
             ("application_name", applicationName), ("client_encoding", "UTF8"), ("gssencmode", "disable"),
             ("tcp_user_timeout", "5000"),
             ("keepalives_idle", "5"), ("keepalives_interval", "2"), ("keepalives_count", "3"),

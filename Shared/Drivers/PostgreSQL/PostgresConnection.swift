@@ -11,12 +11,17 @@ package final class PostgresConnection {
     /// Prepares a new connection, or refuses the server.
     package typealias Prepare = (PostgresConnection) throws(PostgresError) -> Void
 
+    /// Of several servers, a connection passes over one whose machine does not answer the TCP handshake for this long.
+    /// The kernel repeats a lost SYN after a second. A server that has answered may be busy and is waited for.
+    private static let handshakeTimeout = Duration.seconds(1)
+
     private let configuration: PostgresConfiguration
     private let logger: Logger
     private let onConnect: Prepare
     private var handle: OpaquePointer?
-    /// The number of attempts to connect.
-    private var attempts = 0
+    /// The index of the address with which the next attempt to connect begins: the last one that was connected, or the
+    /// one after an address that used up the time of an attempt.
+    private var addressIndex = 0
     private let warning = Warning()
     /// Names of statements prepared on this connection, by their SQL.
     private var prepared: [String: String] = [:]
@@ -127,9 +132,35 @@ package final class PostgresConnection {
         return false
     }
 
+    /// Tries the addresses in turn, each once.
     private func connect(until deadline: ContinuousClock.Instant) throws(PostgresError) {
-        let parameters = configuration.parameters(ofAttempt: attempts)
-        attempts += 1
+        var failures: [String] = []
+        for _ in configuration.addresses where failures.isEmpty || .now < deadline {
+            let address = configuration.addresses[addressIndex]
+            do throws(PostgresError) {
+                try open(address, until: deadline)
+            } catch {
+                close()
+                failures.append("\(address): \(error.message)")
+                addressIndex = (addressIndex + 1) % configuration.addresses.count
+                continue
+            }
+            do throws(PostgresError) {
+                try onConnect(self)
+            } catch {
+                close()
+                addressIndex = (addressIndex + 1) % configuration.addresses.count
+                throw error
+            }
+            return logger.info(
+                "connected to PostgreSQL", metadata: ["host": "\(address.host)", "port": "\(address.port)"])
+        }
+        throw PostgresError(code: .unavailable, message: failures.joined(separator: "; "), mayRetry: true)
+    }
+
+    /// Opens a connection to one server.
+    private func open(_ address: ServerAddress, until deadline: ContinuousClock.Instant) throws(PostgresError) {
+        let parameters = configuration.parameters(for: address)
         var keywords = parameters.map { strdup($0.0) } + [nil]
         var values = parameters.map { strdup($0.1) } + [nil]
         defer { for pointer in keywords + values { free(pointer) } }
@@ -142,29 +173,22 @@ package final class PostgresConnection {
                 }
             }
         }
-        do throws(PostgresError) {
-            try finishConnecting(until: deadline)
-            _ = PQsetNoticeReceiver(handle, { Warning.record($0, $1) }, Unmanaged.passUnretained(warning).toOpaque())
-            // The lines of SQL functions that an error passed through say nothing to an operator.
-            PQsetErrorContextVisibility(handle, PQSHOW_CONTEXT_NEVER)
-            guard PQsetnonblocking(handle, 1) == 0, PQenterPipelineMode(handle) == 1 else {
-                throw unavailable("pipeline mode")
-            }
-            try onConnect(self)
-        } catch {
-            close()
-            throw error
+        try finishConnecting(until: deadline)
+        _ = PQsetNoticeReceiver(handle, { Warning.record($0, $1) }, Unmanaged.passUnretained(warning).toOpaque())
+        // The lines of SQL functions that an error passed through say nothing to an operator.
+        PQsetErrorContextVisibility(handle, PQSHOW_CONTEXT_NEVER)
+        guard PQsetnonblocking(handle, 1) == 0, PQenterPipelineMode(handle) == 1 else {
+            throw unavailable("pipeline mode")
         }
-        logger.info(
-            "connected to PostgreSQL",
-            metadata: ["host": "\(String(cString: PQhost(handle)))", "port": "\(String(cString: PQport(handle)))"])
     }
 
     private func finishConnecting(until deadline: ContinuousClock.Instant) throws(PostgresError) {
         guard handle != nil, PQstatus(handle) != CONNECTION_BAD else { throw unavailable("the server is not reached") }
+        let handshakeEnd = configuration.addresses.count == 1 ? deadline : min(deadline, .now + Self.handshakeTimeout)
         var events = Int16(POLLOUT)
         while true {
-            guard wait(for: events, until: deadline) else { throw unavailable("no connection in time") }
+            let end = PQstatus(handle) == CONNECTION_STARTED ? handshakeEnd : deadline
+            guard wait(for: events, until: end) else { throw unavailable("no connection in time") }
             switch PQconnectPoll(handle) {
             case PGRES_POLLING_READING: events = Int16(POLLIN)
             case PGRES_POLLING_WRITING: events = Int16(POLLOUT)

@@ -1,5 +1,6 @@
 import BusMessages
 import CRabbitMQ
+import ChildProcesses
 import Foundation
 import Glibc
 import TestSupport
@@ -46,14 +47,7 @@ struct OwnBroker {
         let made = try await Command.run(
             script, ["init", folder.path, "\(port)", definitions.path], environment: environment)
         guard made.status == 0 else { throw Failure("rabbitmq.sh init: \(made.output)") }
-        let node = Process()
-        node.executableURL = script
-        node.arguments = ["run", folder.path]
-        node.environment = environment
-        node.standardInput = FileHandle.nullDevice
-        node.standardOutput = FileHandle.nullDevice
-        node.standardError = FileHandle.nullDevice
-        try node.runWithOpenSignals()
+        let node = try ChildProcess([script.path, "run", folder.path], environment: environment, output: .discarded)
         var failure: (any Error)?
         do {
             try await eventually("a broker with definitions", within: .seconds(60)) {
@@ -63,7 +57,7 @@ struct OwnBroker {
         } catch {
             failure = error
         }
-        node.terminate()
+        node.signal(SIGTERM)
         node.waitUntilExit()
         // The node's port mapper does not end with the broker.
         _ = try? await Command.run(

@@ -47,7 +47,8 @@ struct OplogMaintenanceTests {
             try await keeper.execute(Self.forgetComingWeeks)
             #expect(try await Self.partitions(watch) == 2)
             // The same lock as a dump takes.
-            try await reader.execute("BEGIN; LOCK TABLE oplog IN ACCESS SHARE MODE")
+            try await reader.execute(
+                "SET idle_in_transaction_session_timeout = 0; BEGIN; LOCK TABLE oplog IN ACCESS SHARE MODE")
             // A push that waits for any lock fails.
             try await writer.executeAsWriter("SET lock_timeout = '1ms'")
             guard isAttached else {

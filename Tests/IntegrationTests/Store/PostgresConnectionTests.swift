@@ -1,4 +1,5 @@
 import ConnectionThread
+import Glibc
 import Logging
 import TestSupport
 import Testing
@@ -52,20 +53,6 @@ struct PostgresConnectionTests {
         try rows.forEachRow(row)
     }
 
-    @Test("each attempt begins with the next server; one server need not accept writes") func attempts() {
-        func server(_ number: Int) -> ServerAddress { ServerAddress(host: "s\(number)", port: number) }
-        func parameters(_ servers: [ServerAddress], _ attempt: Int) -> [String: String] {
-            let configuration = PostgresConfiguration(addresses: servers, database: "d", user: "u")
-            return Dictionary(uniqueKeysWithValues: configuration.parameters(ofAttempt: attempt))
-        }
-        let three = [server(1), server(2), server(3)]
-        let hosts = (0..<4).map { parameters(three, $0)["host"] }
-        #expect(hosts == ["s1,s2,s3", "s2,s3,s1", "s3,s1,s2", "s1,s2,s3"])
-        #expect(parameters(three, 1)["port"] == "2,3,1")
-        #expect(parameters(three, 1)["target_session_attrs"] == "read-write")
-        #expect(parameters([server(1)], 5)["target_session_attrs"] == nil)
-    }
-
     @Test("of several servers a connection takes one that accepts writes, and passes over one that is not there")
     func servers() async throws {
         try await TestDatabase.with(connections: 1, isMigrated: false) { databases in
@@ -87,6 +74,41 @@ struct PostgresConnectionTests {
             // As a standby answers.
             try await database.execute("ALTER DATABASE \(database.database) SET default_transaction_read_only = on")
             #expect(throws: PostgresError.self) { try connect() }
+        }
+    }
+
+    @Test("a server that does not answer the handshake delays a connection to the next one by about a second (F26)")
+    func silentServer() async throws {
+        try await TestDatabase.with(connections: 1, isMigrated: false) { databases in
+            let silent = try SilentPort()
+            defer { silent.close() }
+            let server = ServerAddress(host: "127.0.0.1", port: TestDatabase.port ?? 0)
+            func connection(_ addresses: [ServerAddress]) -> PostgresConnection {
+                PostgresConnection(
+                    configuration: PostgresConfiguration(
+                        addresses: addresses, database: databases[0].database, user: "mss"),
+                    logger: Logger(label: "test"))
+            }
+            let lasting = connection([silent.address, server])
+            defer { lasting.close() }
+            _ = try lasting.run(PostgresStatement("SELECT 1"), within: .seconds(4))
+            lasting.close()
+            let begun = ContinuousClock.now
+            _ = try lasting.run(PostgresStatement("SELECT 1"), within: .seconds(4))
+            #expect(.now - begun < .seconds(1), "the next connection begins with the server that had answered")
+
+            let error = #expect(throws: PostgresError.self) {
+                let nothing = connection([silent.address, ServerAddress(host: "127.0.0.1", port: 1)])
+                _ = try nothing.run(PostgresStatement("SELECT 1"), within: .seconds(4))
+            }
+            let message = error?.message ?? ""
+            #expect(message.contains("\(silent.address): no connection in time"))
+            #expect(message.contains("127.0.0.1:1: the server is not reached"))
+            // A name or a balancer is the only address, and has all of the time.
+            let alone = #expect(throws: PostgresError.self) {
+                _ = try connection([silent.address]).run(PostgresStatement("SELECT 1"), within: .milliseconds(1_500))
+            }
+            #expect(alone?.code == .unavailable)
         }
     }
 
@@ -214,5 +236,34 @@ struct PostgresConnectionTests {
             try await TestDatabase("no_such_database").run([PostgresStatement("SELECT 1")])
         }
         #expect(error?.code == .unavailable && error?.mayRetry == true)
+    }
+}
+
+/// A port at which no handshake is answered, as at a machine that is lost: its queue of connections is full.
+private struct SilentPort {
+    let address: ServerAddress
+    private let descriptors: [Int32]
+
+    init() throws {
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var name = sockaddr_in()
+        name.sin_family = sa_family_t(AF_INET)
+        name.sin_addr.s_addr = in_addr_t(INADDR_LOOPBACK).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        // The queue takes one more than the backlog.
+        let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let isFull = withUnsafeMutablePointer(to: &name) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(listener, $0, length) == 0 && listen(listener, 0) == 0 && getsockname(listener, $0, &length) == 0
+                    && connect(client, $0, length) == 0
+            }
+        }
+        descriptors = [listener, client]
+        guard isFull else { throw Failure("no silent port") }
+        address = ServerAddress(host: "127.0.0.1", port: Int(UInt16(bigEndian: name.sin_port)))
+    }
+
+    func close() {
+        for descriptor in descriptors { Glibc.close(descriptor) }
     }
 }

@@ -39,6 +39,18 @@ import Testing
         #expect(versions.taken.withLock { $0 } == 1)
     }
 
+    @Test("R8: a failed renewal is repeated after 250 ms, also while the lease holds")
+    func retry() async throws {
+        let lease = try Self.lease(Versions())
+        lease.apply(Self.answer(3, 7), requestedAt: .now)
+        #expect(lease.pause == Limits.gatewayLeaseRenewal)
+        // There is no broker.
+        await lease.renew()
+        #expect(lease.holds(at: .now) && lease.pause == .milliseconds(250))
+        lease.apply(Self.answer(3), requestedAt: .now)
+        #expect(lease.pause == Limits.gatewayLeaseRenewal)
+    }
+
     @Test("V6, D17: a new lease holds only with the control data that was in force at its start")
     func controlVersion() throws {
         let (versions, now) = (Versions(), ContinuousClock.now)

@@ -33,6 +33,8 @@ struct GatewaySocketFixture: Sendable {
         defer { try? FileManager.default.removeItem(at: folder) }
         let tls = try await serverContext(in: folder)
         var limits = AdmissionLimits()
+        // Other tests take the processor, and a late event loop is no part of these tests.
+        limits.lateness = .seconds(60)
         change(&limits)
         let runtime = try runtime(limits, connectDeadline)
         let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
