@@ -15,8 +15,8 @@ struct ControlTool: AsyncParsableCommand {
             ApplyCommand.self, ExportCommand.self, PushCommand.self, PushGlobalCommand.self, RolloutCommand.self,
             RecallCommand.self,
             RevokeCommand.self, ExplainCommand.self, DevicesCommand.self, FiguresCommand.self, RecordsCommand.self,
-            DeadLettersCommand.self, OperationsCommand.self, SubmitCommand.self, ConsoleCommand.self,
-            DoctorCommand.self, SupportBundleCommand.self,
+            DeadLettersCommand.self, OperationsCommand.self, SubmitCommand.self, CheckResourcesCommand.self,
+            ConsoleCommand.self, DoctorCommand.self, SupportBundleCommand.self,
             RestoredCommand.self, ListenCommand.self, LoadCommand.self, RatioCommand.self, FloorCommand.self,
             ConformanceCommand.self, TortureCommand.self,
         ])

@@ -7,6 +7,15 @@ import Synchronization
 /// It registers by method, as it must where there are no selectors. On Apple's systems the registration may also be
 /// `selector: #selector(receive(_:))`, and `initSync()` follows the app's life cycle; neither is run here.
 package final class IOSSample: Sendable {
+    /// The guide's category of `MPaaSInterface`, as a subclass.
+    private final class Interface: MPaaSInterface, @unchecked Sendable {
+        private let user: String
+
+        init(user: String) { self.user = user }
+
+        override func userId() -> String? { user }
+    }
+
     private let bizType: String
     private let shown = Mutex<[SyncItem]>([])
 
@@ -33,13 +42,13 @@ package final class IOSSample: Sendable {
 
     /// The user has signed in.
     package func signIn(_ userID: String, session: String?) -> Bool {
-        MPaaSInterface.setUserIdProvider { userID }
+        MPaaSInterface.setSharedInstance(Interface(user: userID))
         return MPSyncInterface.bindUser(withSessionId: session)
     }
 
     /// The user has signed out.
     package func signOut() {
-        MPaaSInterface.setUserIdProvider(nil)
+        MPaaSInterface.setSharedInstance(MPaaSInterface())
         MPSyncInterface.unBindUser()
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import MobileSync
 import Testing
 
 @testable import LocalEntities
@@ -76,9 +77,9 @@ import Testing
         try store.save(&row)
         let found = try #require(try store.findByPrimaryKey(Incident.self, "1"))
         #expect(found.title == "burst" && found.place == nil && found.priority == 2 && !row.isDirty)
-        #expect(try store.find(Incident.self, .test("priority", .equal, 2)).count == 1)
+        #expect(try store.find(Incident.self, \.priority == 2).count == 1)
         #expect(try store.findAll(Incident.self).map(\.record) == [row.record])
-        #expect(code { _ = try store.findWithQuery(Incident.self, EntityQuery("Note")) } == .wrongDataType)
+        #expect(code { _ = try EntityRow<Note>(store.incident("1")) } == .wrongDataType)
         try store.delete(&row)
         #expect(row.isNew)
     }

@@ -14,6 +14,7 @@ final class FakeSubmitter: OperationSubmitter {
         var users: [String?] = []
         var isDown = false
         var failsAfterTaking = false
+        var pendingParameters: Set<String> = []
     }
 
     private let state = Mutex(State())
@@ -33,6 +34,12 @@ final class FakeSubmitter: OperationSubmitter {
     var failsAfterTaking: Bool {
         get { state.withLock { $0.failsAfterTaking } }
         set { state.withLock { $0.failsAfterTaking = newValue } }
+    }
+
+    /// The Sync IDs with parameters that the server has not answered.
+    var pendingParameters: Set<String> {
+        get { state.withLock { $0.pendingParameters } }
+        set { state.withLock { $0.pendingParameters = newValue } }
     }
 
     /// Marks these operations as sent: they can no longer be cancelled.
@@ -64,5 +71,9 @@ final class FakeSubmitter: OperationSubmitter {
             state.waiting.removeAll { taken.contains($0.id) }
             return taken
         }
+    }
+
+    func hasPendingParameters(of bizTypes: Set<String>, ofUser userID: String?) throws -> Bool {
+        !pendingParameters.isDisjoint(with: bizTypes)
     }
 }

@@ -6,6 +6,8 @@ import Foundation
 struct NaiveQuery {
     /// All rows by type, in the order of the store.
     let rows: [String: [Entity]]
+    /// The keys of the incidents with log records.
+    let logged: Set<AttributeValue>
 
     /// A row of the query's type together with those of its joins.
     private typealias Match = [String: Entity]
@@ -72,6 +74,9 @@ struct NaiveQuery {
     private func value(_ name: String, _ match: Match) -> AttributeValue {
         let parts = name.split(separator: ".").map(String.init)
         let row = parts.count == 2 ? match[parts[0]] : match[""]
+        if parts.last == "hasLogRecords" {
+            return .boolean(row?.type.name == "Incident" && logged.contains(row?.key ?? .null))
+        }
         return row?.value(EntityQuery.SortOrder(attribute: parts.last ?? "", isDescending: false)) ?? .null
     }
 
@@ -92,7 +97,8 @@ struct NaiveQuery {
         }
     }
 
-    private func truth(_ left: AttributeValue, _ comparison: Comparison, _ right: AttributeValue) -> Bool? {
+    private func truth(_ left: AttributeValue, _ comparison: AttributeTest.Comparison, _ right: AttributeValue) -> Bool?
+    {
         let order = compare(left, right, nullsFirst: true)
         let (text, other) = (Array((left.asText ?? "").unicodeScalars), Array((right.asText ?? "").unicodeScalars))
         switch comparison {
@@ -130,6 +136,7 @@ struct NaiveQuery {
         case (.bytes(let a), .bytes(let b)): return a == b ? 0 : a.lexicographicallyPrecedes(b) ? -1 : 1
         case (.boolean(let a), .boolean(let b)): return order(a ? 1 : 0, b ? 1 : 0)
         case (.date(let a), .date(let b)): return order(a, b)
+        case (.decimal(let a), .decimal(let b)): return order(a, b)
         case (.integer(let a), .integer(let b)): return order(a, b)
         default:
             let a = left.asDouble ?? Double(left.asInteger ?? 0)

@@ -11,7 +11,7 @@ import Testing
     @Test("comparisons, levels, pending changes, steps, statuses and errors have Sybase's names and numbers")
     func names() {
         #expect(
-            Comparison.allCases.map(\.rawValue) == [
+            AttributeTest.Comparison.allCases.map(\.rawValue) == [
                 "IS_NULL", "NOT_NULL", "EQUAL", "NOT_EQUAL", "LIKE", "NOT_LIKE", "LESS_THAN", "LESS_EQUAL",
                 "GREATER_THAN", "GREATER_EQUAL", "MATCH", "NOT_MATCH", "CONTAINS", "NOT_CONTAIN", "STARTS_WITH",
                 "NOT_START_WITH", "ENDS_WITH", "NOT_END_WITH", "IN", "NOT_IN",
@@ -45,7 +45,7 @@ import Testing
         #expect(
             EntitySchema.stateNames == [
                 "pending", "pendingChange", "isCreated", "isUpdated", "isDeleted", "replayCounter", "replayPending",
-                "replayFailure",
+                "replayFailure", "hasLogRecords",
             ])
         let changes: [PendingChange] = [.create, .update, .delete]
         #expect(changes.map(\.operationName) == ["create", "update", "delete"])

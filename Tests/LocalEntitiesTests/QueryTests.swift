@@ -1,4 +1,5 @@
 import Foundation
+import MobileSync
 import Testing
 
 @testable import LocalEntities
@@ -20,6 +21,7 @@ import Testing
             }
             maybe("priority", .integer(Int64.random(in: -2...2, using: &generator)))
             maybe("cost", .number(Double(Int.random(in: -3...3, using: &generator)) / 2))
+            maybe("price", .text("\(Decimal(Int.random(in: -11...11, using: &generator)) / 4)"))
             maybe("isOpen", .boolean(Bool.random(using: &generator)))
             maybe("due", .integer(Int64.random(in: 0...3, using: &generator)))
             maybe("photo", .text(["", "AQ==", "AQI="].randomElement(using: &generator) ?? ""))
@@ -47,13 +49,18 @@ import Testing
                 }
             }
         }
+        var logged: Set<AttributeValue> = []
+        for number in 0..<20 where Bool.random(using: &generator) {
+            _ = try store.newLogRecord(level: .info, message: "x", component: "Incident", entityKey: "i\(number)")
+            logged.insert(.text("i\(number)"))
+        }
         var rows: [String: [Entity]] = [:]
         for type in ["Incident", "Note", "Mark"] {
             var query = EntityQuery(type)
             query.includesDeleted = true
             rows[type] = try store.findWithQuery(query)
         }
-        return NaiveQuery(rows: rows)
+        return NaiveQuery(rows: rows, logged: logged)
     }
 
     private func randomValue(_ type: AttributeType, _ generator: inout SeededGenerator) -> AttributeValue {
@@ -61,6 +68,7 @@ import Testing
         case .text: .text((Self.texts + ["C", "N", "new"]).randomElement(using: &generator) ?? "")
         case .integer: .integer(Int64.random(in: -2...3, using: &generator))
         case .double: .double(Double(Int.random(in: -3...3, using: &generator)) / 2)
+        case .decimal: .decimal(Decimal(Int.random(in: -11...11, using: &generator)) / 4)
         case .boolean: .boolean(Bool.random(using: &generator))
         case .date: .date(Date(timeIntervalSince1970: Double(Int.random(in: 0...3, using: &generator)) / 1_000))
         case .bytes: .bytes([[], [1], [1, 2]].randomElement(using: &generator) ?? [])
@@ -71,12 +79,14 @@ import Testing
     private func randomTest(_ prefix: String, _ type: EntityType, _ generator: inout SeededGenerator) -> EntityCondition
     {
         let state: [(String, AttributeType)] = [
+            ("hasLogRecords", .boolean),
             ("pending", .boolean), ("pendingChange", .text), ("isDeleted", .boolean), ("replayCounter", .integer),
             ("isCreated", .boolean), ("isUpdated", .boolean), ("replayPending", .integer), ("replayFailure", .integer),
         ]
         let names = type.attributes.map { ($0.name, $0.type) } + (prefix.isEmpty ? state : [])
         let (name, kind) = names.randomElement(using: &generator) ?? ("id", .text)
-        let comparison = Comparison.allCases.filter { $0.applies(to: kind) }.randomElement(using: &generator) ?? .isNull
+        let comparisons = AttributeTest.Comparison.allCases.filter { $0.applies(to: kind) }
+        let comparison = comparisons.randomElement(using: &generator) ?? .isNull
         switch comparison {
         case .isNull, .notNull: return .test(prefix + name, comparison)
         case .isIn, .notIn:
@@ -163,6 +173,31 @@ import Testing
             found += keys.count
         }
         #expect(found > 1_000, "seed \(seed): queries that find nothing prove little")
+    }
+
+    @Test("decimals keep all digits, have the order of numbers, and an exact sum", arguments: [false, true])
+    func decimals(isSealed: Bool) throws {
+        let store = try file.open(key: isSealed ? Self.key : nil)
+        let texts = ["9", "10.5", "-1234567890123456789.01", "0.1", "0.2", "1234567890123456789.02"]
+        for (number, text) in texts.enumerated() {
+            var row = try store.makeEntity("Incident")
+            try row.set("id", to: .text("\(number)"))
+            try row.set("title", to: "t")
+            try row.set("price", to: .decimal(try #require(Decimal(string: text))))
+            try store.create(&row)
+        }
+        let sorted = try store.findWithQuery(EntityQuery("Incident").sort(by: "price"))
+        #expect(
+            sorted.map { "\($0.fields["price"]?.asDecimal ?? 0)" } == [texts[2], "0.1", "0.2", "9", "10.5", texts[5]])
+        #expect(try store.find("Incident", .test("price", .greaterThan, 9)).count == 2)
+        #expect(try store.find("Incident", .test("price", .isIn, values: [9, .double(0.1)])).map(\.key) == ["0", "3"])
+        let columns = EntityQuery("Incident").select(.sum("price"), .minimum("price"), .maximum("price"))
+        let values = try store.executeQuery(columns).rows[0].map { "\($0.asDecimal ?? 0)" }
+        #expect(values == ["19.81", texts[2], texts[5]])
+        try store.importOplogs([Sample.oplog("9", ["title": "t", "price": "12.50"])], of: "Incident")
+        #expect(try store.incident("9").fields["price"] == .decimal(12.5))
+        try store.importOplogs([Sample.oplog("10", ["title": "t", "price": "12,5"])], of: "Incident")
+        #expect(try store.logRecords().count == 1, "it is no decimal")
     }
 
     @Test("columns: counts, sums and groups, sorted, distinct, joined") func columns() throws {

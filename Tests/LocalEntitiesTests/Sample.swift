@@ -1,4 +1,5 @@
 import Foundation
+import MobileSync
 
 @testable import LocalEntities
 
@@ -10,6 +11,7 @@ enum Sample {
             EntityAttribute("id", .text), EntityAttribute("title", .text),
             EntityAttribute("priority", .integer, isNullable: true, isIndexed: true),
             EntityAttribute("cost", .double, isNullable: true), EntityAttribute("isOpen", .boolean, isNullable: true),
+            EntityAttribute("price", .decimal, isNullable: true),
             EntityAttribute("due", .date, isNullable: true), EntityAttribute("photo", .bytes, isNullable: true),
             EntityAttribute("place", .json, isNullable: true),
         ],
@@ -64,6 +66,7 @@ struct Incident: EntityRecord, Equatable {
     var title: String
     var priority: Int?
     var cost: Double?
+    var price: Decimal?
     var isOpen: Bool?
     var due: Date?
     var photo: Data?

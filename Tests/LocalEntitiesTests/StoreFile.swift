@@ -22,12 +22,13 @@ final class StoreFile {
 
     func open(
         schema: EntitySchema? = nil, userID: String = "", key: [UInt8]? = nil, limit: Int = 100_000_000,
+        resolveConflict: EntityConflict.Resolver? = nil,
         clock: @escaping @Sendable () -> Date = { Date(timeIntervalSince1970: 1_000) }
     ) throws -> EntityStore {
         try EntityStore(
             EntityStoreConfiguration(
                 path: path, schema: schema ?? Sample.schema(), userID: userID, encryptionKey: key, storeLimit: limit,
-                handler: handler, clock: clock),
+                handler: handler, resolveConflict: resolveConflict, clock: clock),
             submitter: submitter)
     }
 }

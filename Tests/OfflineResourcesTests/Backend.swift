@@ -22,9 +22,20 @@ final class Backend: Sendable {
         let ifNoneMatch: String?
         let key: String?
         let authorization: String?
+        /// The field X-Trace, which only tests send.
+        let trace: String?
+        let range: String?
+        let uploadOffset: String?
         let body: String
         /// Bytes of heads and bodies, in both directions.
         var bytes: Int
+    }
+
+    /// A resumable upload, and what has arrived of it.
+    struct Upload: Sendable {
+        let target: String
+        var body = ""
+        var isComplete = false
     }
 
     struct State: Sendable {
@@ -43,6 +54,12 @@ final class Backend: Sendable {
         var takesBatches = false
         /// The number of results of a batch; further results are left out.
         var mostResults = Int.max
+        /// Whether resumable uploads are accepted.
+        var resumesUploads = false
+        /// The resumable uploads, by URI.
+        var uploads: [String: Upload] = [:]
+        /// Whether a GET can ask for a part.
+        var honoursRanges = true
         /// Whether a collection is `[ … ]` in place of `items`, `uris` and `etags`.
         var isPlainList = false
         var lastVersion = 0
@@ -50,6 +67,9 @@ final class Backend: Sendable {
     }
 
     let state = Mutex(State())
+
+    /// Changes the behaviour.
+    func change(_ body: (inout State) -> Void) { state.withLock { body(&$0) } }
 
     func set(_ path: String, _ body: String) {
         state.withLock { state in
@@ -107,7 +127,21 @@ final class Backend: Sendable {
                 return Self.response(state.refusals.remove(at: index).status, [:], "no")
             }
             switch request.method {
-            case .get: return Self.get(uri, field("If-None-Match"), in: state)
+            case .get:
+                let part = state.honoursRanges && field("If-Range") == state.entries[uri]?.tag ? field("Range") : nil
+                return part.flatMap { Self.part(uri, $0, in: state) }
+                    ?? Self.get(uri, field("If-None-Match"), in: state)
+            case .head: return Self.offset(of: uri, in: state)
+            case _ where state.uploads[uri] != nil:
+                let completes = field("Upload-Complete") == "?1"
+                return Self.append(body, at: field("Upload-Offset"), to: uri, completes: completes, in: &state)
+            case .put where state.resumesUploads && field("Upload-Complete") == "?0":
+                guard ifMatch == nil || ifMatch == state.entries[uri]?.tag else {
+                    return Self.response(.init(code: 412), [:])
+                }
+                state.lastID += 1
+                state.uploads["/uploads/\(state.lastID)"] = Upload(target: uri)
+                return Self.response(.created, ["Location": "/api/uploads/\(state.lastID)"])
             case .post where uri == "/batch" && state.takesBatches: return Self.batch(body, in: &state)
             default:
                 let result = Self.change(request.method.rawValue, uri, ifMatch: ifMatch, key: key, body, in: &state)
@@ -123,7 +157,8 @@ final class Backend: Sendable {
             .reduce(whole.utf8.count + 40) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 4 }
         let asked = Asked(
             method: request.method.rawValue, uri: uri, ifMatch: ifMatch, ifNoneMatch: field("If-None-Match"),
-            key: key, authorization: field("Authorization"), body: body,
+            key: key, authorization: field("Authorization"), trace: field("X-Trace"), range: field("Range"),
+            uploadOffset: field("Upload-Offset"), body: body,
             bytes: heads + body.utf8.count + (response.body.contentLength ?? 0))
         state.withLock { $0.asked.append(asked) }
         return response
@@ -156,6 +191,41 @@ final class Backend: Sendable {
         let uris = page.map { "\"/api\($0.key)\"" }.joined(separator: ",")
         let tags = page.map { "\"\\\"v\($0.value.version)\\\"\"" }.joined(separator: ",")
         return response(.ok, ["ETag": whole], "{\"items\":\(list),\"uris\":[\(uris)],\"etags\":[\(tags)]}")
+    }
+
+    /// The part of a resource from an offset to its end.
+    private static func part(_ path: String, _ range: String, in state: State) -> Response? {
+        guard let entry = state.entries[path], let start = Int(range.dropFirst(6).dropLast()) else { return nil }
+        let bytes = Array(entry.body.utf8)
+        guard start < bytes.count else { return response(.rangeNotSatisfiable, [:]) }
+        return response(
+            .partialContent,
+            ["ETag": entry.tag, "Content-Range": "bytes \(start)-\(bytes.count - 1)/\(bytes.count)"],
+            String(decoding: bytes[start...], as: UTF8.self))
+    }
+
+    /// How much of a resumable upload has arrived.
+    private static func offset(of uri: String, in state: State) -> Response {
+        guard let upload = state.uploads[uri] else { return response(.notFound, [:]) }
+        return response(
+            .noContent,
+            ["Upload-Offset": "\(upload.body.utf8.count)", "Upload-Complete": upload.isComplete ? "?1" : "?0"])
+    }
+
+    /// Adds a part to a resumable upload.
+    private static func append(
+        _ body: String, at offset: String?, to uri: String, completes: Bool, in state: inout State
+    ) -> Response {
+        guard var upload = state.uploads[uri], !upload.isComplete else { return response(.notFound, [:]) }
+        guard offset == "\(upload.body.utf8.count)" else { return response(.conflict, [:]) }
+        upload.body += body
+        upload.isComplete = completes
+        state.uploads[uri] = upload
+        guard completes else { return response(.noContent, [:]) }
+        state.lastVersion += 1
+        let entry = Entry(body: upload.body, version: state.lastVersion)
+        state.entries[upload.target] = entry
+        return response(.ok, ["ETag": entry.tag])
     }
 
     private static func change(

@@ -120,19 +120,19 @@ import Testing
 
     @Test("comparisons depend on the kind of value") func comparisons() {
         let (one, two, a) = (ResourceValue.number(1), ResourceValue.number(2), ResourceValue.text("abc"))
-        func holds(_ left: ResourceValue?, _ comparison: Comparison, _ right: ResourceValue) -> Bool {
+        func holds(_ left: ResourceValue?, _ comparison: ResourceComparison, _ right: ResourceValue) -> Bool {
             comparison.holds(left, right)
         }
         #expect(
-            Comparison.allCases.map { holds(one, $0, two) } == [
+            ResourceComparison.allCases.map { holds(one, $0, two) } == [
                 false, true, true, true, false, false, false, false, false,
             ])
         #expect(
-            Comparison.allCases.map { holds(two, $0, two) } == [
+            ResourceComparison.allCases.map { holds(two, $0, two) } == [
                 true, false, false, true, false, true, false, false, false,
             ])
-        #expect(Comparison.allCases.filter { holds(nil, $0, one) } == [.notEqual])
-        #expect(Comparison.allCases.filter { holds(a, $0, one) } == [.notEqual])
+        #expect(ResourceComparison.allCases.filter { holds(nil, $0, one) } == [.notEqual])
+        #expect(ResourceComparison.allCases.filter { holds(a, $0, one) } == [.notEqual])
         #expect(
             holds(a, .contains, .text("b")) && holds(a, .startsWith, .text("ab")) && holds(a, .endsWith, .text("c")))
         #expect(!holds(a, .contains, .text("x")) && !holds(a, .startsWith, .text("b")) && holds(a, .less, .text("b")))
@@ -141,12 +141,13 @@ import Testing
 
     private func edit(
         _ seq: Int64, _ uri: String, _ kind: EditKind = .update, _ body: String = "{}", base: String? = "\"1\"",
-        policy: ConflictResolutionPolicy = .preserveConflict, isUnconditional: Bool = false
+        policy: ConflictResolutionPolicy = .preserveConflict, isUnconditional: Bool = false,
+        headers: ResourceHeaders = [:]
     ) throws -> StoredEdit {
         StoredEdit(
             seq: seq, id: "id\(seq)", uri: try ResourceURI(uri), kind: kind, body: bytes(body),
-            contentType: "application/json", baseTag: base, conflictPolicy: policy, isUnconditional: isUnconditional,
-            state: .queued, isOffline: true, status: nil, message: nil)
+            contentType: "application/json", headers: headers, baseTag: base, conflictPolicy: policy,
+            isUnconditional: isUnconditional, state: .queued, isOffline: true, status: nil, message: nil)
     }
 
     @Test("If-Match is the last tag, * where the client wins, and absent without a version to match")
@@ -159,10 +160,11 @@ import Testing
         #expect(try edit(1, "/a", .create, policy: .clientWins).condition == nil)
     }
 
-    @Test("a batch ends before a second edit of a resource, a body that is no JSON, and a size above the limit")
+    @Test("a batch ends before a second edit of a resource, no JSON, header fields, and a size above the limit")
     func batches() throws {
         #expect(EditBatch(try [edit(1, "/a"), edit(2, "/b", .delete, ""), edit(3, "/a")]).edits.map(\.seq) == [1, 2])
         #expect(EditBatch(try [edit(1, "/a"), edit(2, "/b", .update, "plain")]).edits.map(\.seq) == [1])
+        #expect(EditBatch(try [edit(1, "/a"), edit(2, "/b", headers: ["X-A": "1"])]).edits.map(\.seq) == [1])
         let large = "\"" + String(repeating: "x", count: 600_000) + "\""
         #expect(EditBatch(try [edit(1, "/a", .update, large), edit(2, "/b", .update, large)]).edits.map(\.seq) == [1])
         #expect(EditBatch(try (1...150).map { try edit($0, "/\($0)") }).edits.count == 100)

@@ -24,7 +24,7 @@ extension EditTests {
             #expect(asked.last?.ifMatch == updated.etag)
             client.networkChanged(isAvailable: false)
             #expect(try await client.fetchCollection("/a")?.items.map(\.uri) == ["/a/1", "/a/9"])
-            #expect(bench.told.drain().isEmpty)
+            #expect(bench.told.drain() == [.changed("/a/9", "{\"n\":2}")])
             // When the device no longer has the resource, the former URI is the service's again.
             client.networkChanged(isAvailable: true)
             try await client.evict("/a/mine")
@@ -58,7 +58,8 @@ extension EditTests {
             #expect(bench.backend.drainRequests().map { "\($0.method) \($0.uri)" } == requests + ["PUT /a/9"])
             #expect(
                 bench.told.drain() == [
-                    .synchronized("/a/9", "{\"n\":2}"), .synchronized("\(notes)/101", "{}"),
+                    .changed("/a/9", "{\"n\":2}"), .synchronized("/a/9", "{\"n\":2}"),
+                    .synchronized("\(notes)/101", "{}"),
                     .synchronized("/a/9", "{\"n\":2}"),
                 ])
             #expect(try await client.fetchObject(note.uri)?.uri == "\(notes)/101")

@@ -26,8 +26,11 @@ import Testing
             #expect(asked.map(\.method) == ["PUT", "PATCH", "POST", "DELETE"])
             #expect(asked.first?.ifMatch == tag && asked.dropFirst(2).first?.ifMatch == nil)
             #expect(Set(asked.compactMap(\.key)).count == 4)
-            // The app's own edits cause no callback.
-            #expect(bench.told.drain().isEmpty)
+            // Each applied change of a cached resource is reported, a created resource is not.
+            #expect(
+                bench.told.drain() == [
+                    .changed("/a/1", "{\"n\":2}"), .changed("/a/1", "{\"m\":3,\"n\":2}"), .changed("/a/1", nil),
+                ])
         }
     }
 
@@ -62,6 +65,8 @@ import Testing
             #expect(bench.backend.body("/a/101") == "{\"n\":41}")
             #expect(
                 bench.told.drain() == [
+                    .changed("/a/1", "{\"n\":10}"), .changed("/a/2", "{\"n\":2,\"x\":true}"), .changed("/a/3", nil),
+                    .changed("/a/101", "{\"n\":41}"),
                     .synchronized("/a/1", "{\"n\":10}"), .synchronized("/a/101", "{\"n\":41}"),
                     .synchronized("/a/2", "{\"n\":2,\"x\":true}"), .synchronized("/a/3", nil),
                     .synchronized("/a/101", "{\"n\":41}"),
@@ -89,7 +94,7 @@ import Testing
             _ = bench.backend.drainRequests()
             _ = try await client.synchronise()
             #expect(bench.backend.drainRequests().map(\.body) == ["{\"v\":3}", "{}", "{\"v\":4}"])
-            #expect(bench.told.drain().count == 3)
+            #expect(bench.told.drain().count == 6)
         }
     }
 
@@ -441,6 +446,7 @@ import Testing
                 group.addTask { try await client.run() }
                 var calls = bench.told.coming.makeAsyncIterator()
                 client.setOfflineMode(false)
+                #expect(await calls.next() == .changed("/a", "2"))
                 #expect(await calls.next() == .synchronized("/a", "2"))
                 group.cancelAll()
                 try await group.waitForAll()
@@ -514,82 +520,6 @@ import Testing
                 #expect(values == values.sorted() && values.last == 10, "writer \(writer): \(values)")
                 #expect(bench.backend.body("/a/\(writer)") == "10")
             }
-        }
-    }
-
-    // MARK: One request
-
-    private func offlineEdits(_ bench: Bench) async throws -> ResourceClient {
-        bench.backend.set("/a/1", "{\"n\":1}")
-        bench.backend.set("/a/2", "{\"n\":1}")
-        let client = try bench.start()
-        _ = try await client.fetchCollection("/a")
-        client.networkChanged(isAvailable: false)
-        _ = try await client.update("/a/1", body: bytes("{\"n\":2}"))
-        try await client.delete("/a/2")
-        _ = try await client.create(in: "/a", body: bytes("{\"n\":3}"))
-        bench.backend.set("/a/2", "{\"n\":9}")
-        client.networkChanged(isAvailable: true)
-        _ = bench.backend.drainRequests()
-        return client
-    }
-
-    @Test("edits are sent in one request where the backend has announced batches, each with its own answer")
-    func batch() async throws {
-        try await Bench.with { bench in
-            bench.backend.state.withLock {
-                $0.takesBatches = true
-                $0.headers["MSS-Sync-Batch"] = "/api/batch"
-            }
-            let client = try await offlineEdits(bench)
-            let summary = try await client.synchronise()
-            #expect(summary.applied == 2 && summary.conflicts == 1)
-            // The conflict's version is fetched.
-            #expect(bench.backend.drainRequests().map { "\($0.method) \($0.uri)" } == ["POST /batch", "GET /a/2"])
-            #expect(bench.backend.body("/a/1") == "{\"n\":2}" && bench.backend.body("/a/101") == "{\"n\":3}")
-            #expect(try await client.conflict(of: "/a/2")?.server == bytes("{\"n\":9}"))
-            #expect(bench.told.drain().filter { if case .synchronized = $0 { true } else { false } }.count == 3)
-        }
-    }
-
-    @Test("a batch with a lost answer is repeated, and no edit is applied twice") func lostBatch() async throws {
-        try await Bench.with { bench in
-            bench.backend.state.withLock {
-                $0.takesBatches = true
-                $0.headers["MSS-Sync-Batch"] = "/batch"
-            }
-            let client = try await offlineEdits(bench)
-            bench.transport.network = .losesAnswers
-            #expect(try await client.synchronise().left == 3)
-            bench.transport.network = .works
-            bench.pass(10)
-            _ = try await client.synchronise()
-            #expect(bench.backend.drainRequests().filter { $0.uri == "/batch" }.count == 2)
-            #expect(bench.backend.state.withLock { $0.entries.count } == 3)
-        }
-    }
-
-    @Test("an edit without a result in a batch's answer is sent alone; a backend without batches gets single edits")
-    func partialBatch() async throws {
-        try await Bench.with { bench in
-            bench.backend.state.withLock { ($0.takesBatches, $0.mostResults) = (true, 1) }
-            let client = try await offlineEdits(bench)
-            let second = try bench.start { $0.batchPath = "batch" }
-            #expect(try await second.synchronise().applied == 2)
-            #expect(bench.backend.drainRequests().map(\.method) == ["POST", "DELETE", "GET", "POST"])
-            #expect(bench.backend.body("/a/102") == nil)
-            _ = client
-        }
-        try await Bench.with { bench in
-            _ = try await offlineEdits(bench)
-            bench.backend.refuse("POST", 404)
-            let client = try bench.start { $0.batchPath = "/batch" }
-            let summary = try await client.synchronise()
-            #expect(summary.applied == 2 && summary.conflicts == 1)
-            #expect(
-                bench.backend.drainRequests().map { "\($0.method) \($0.uri)" } == [
-                    "POST /batch", "PUT /a/1", "DELETE /a/2", "GET /a/2", "POST /a",
-                ])
         }
     }
 }

@@ -173,7 +173,8 @@ import Testing
         }
     }
 
-    @Test("an empty collection is a result online, and a miss in the cache") func empty() async throws {
+    @Test("an empty collection is a result online, and a miss in the cache under ON_CACHE_MISS")
+    func empty() async throws {
         try await Bench.with { bench in
             let client = try bench.start()
             #expect(try await client.fetchCollection("/empty")?.items.isEmpty == true)
@@ -327,7 +328,8 @@ import Testing
                 try client.bind(userID: other)
                 #expect(try await client.fetchObject("/a/1") == nil)
                 #expect(try await client.fetchCollection("/a") == nil)
-                #expect(try await client.queryFor("of", .notEqual, .null, in: "/a").isEmpty)
+                let query = ResourceQuery("of", .notEqual, .null)
+                #expect(try await client.fetchCollection("/a", queryFor: [query]) == nil)
                 #expect(try await client.loadOfflineResources().isEmpty)
                 client.networkChanged(isAvailable: true)
                 _ = bench.backend.drainRequests()
@@ -398,11 +400,14 @@ import Testing
         }
     }
 
-    @Test("queryFor filters the local copies only, online too, with edits") func queries() async throws {
+    @Test("queryFor of a collection fetch filters the local copies only, online too, with several tests and edits")
+    func queries() async throws {
         try await Bench.with { bench in
             for number in 1...4 { bench.backend.set("/a/\(number)", "{\"n\":\(number),\"in\":{\"s\":\"x\(number)\"}}") }
             let client = try bench.start()
-            #expect(try await client.queryFor("n", .greater, .number(0), in: "/a").isEmpty)
+            let all = ResourceQuery("n", .greater, .number(0))
+            #expect(try await client.fetchCollection("/a", queryFor: [all]) == nil)
+            #expect(bench.backend.drainRequests().isEmpty)
             _ = try await client.fetchCollection("/a", limit: 3)
             _ = bench.backend.drainRequests()
             client.networkChanged(isAvailable: false)
@@ -410,13 +415,23 @@ import Testing
             try await client.delete("/a/2")
             _ = try await client.create(in: "/a", body: bytes("{\"n\":7}"))
             client.networkChanged(isAvailable: true)
-            func found(_ property: String, _ comparison: Comparison, _ value: ResourceValue) async throws
-                -> [ResourceValue?]
-            {
-                try await client.queryFor(property, comparison, value, in: "a").map { $0.json?["n"] }
+            func found(_ tests: ResourceQuery..., limit: Int? = nil, orderBy: [SortKey] = []) async throws -> [Int] {
+                let found = try await client.fetchCollection("a", queryFor: tests, limit: limit, orderBy: orderBy)
+                return found?.items.compactMap { item in
+                    if case .number(let number)? = item.json?["n"] { Int("\(number)") } else { nil }
+                } ?? []
             }
-            #expect(try await found("n", .greater, .number(3)) == [.number(9), .number(7)])
-            #expect(try await found("in.s", .endsWith, .text("3")) == [.number(3)])
+            let (many, third) = (
+                ResourceQuery("n", .greater, .number(3)), ResourceQuery("in.s", .endsWith, .text("3"))
+            )
+            #expect(try await found(many) == [9, 7])
+            #expect(try await found(third) == [3])
+            // Several tests must all hold; the matching items are sorted and cut.
+            #expect(try await found(many, ResourceQuery("in.s", .equal, .text("x1"))) == [9])
+            #expect(try await found(many, third) == [])
+            #expect(try await found(all, orderBy: [SortKey("n")]) == [3, 7, 9])
+            #expect(try await found(all, limit: 2, orderBy: [SortKey("n", isDescending: true)]) == [9, 7])
+            #expect(try await found(all, orderBy: [SortKey("in.s"), SortKey("n")]) == [7, 9, 3])
             #expect(bench.backend.drainRequests().isEmpty)
         }
     }

@@ -218,9 +218,9 @@ import Testing
                 .map { "{\"uri\":\"\($0)\",\"action\":\"refresh\"}" }.joined(separator: ",")
             try await applyPush(push, by: client)
             let wishes = try await client.store.write("test") {
-                try $0.refreshes.requests(owner: "u1", pins: [.high, .normal, .low]).map(\.uri.description)
+                try $0.refreshes.requests(owner: "u1", includesLow: true).map(\.uri.description)
             }
-            #expect(wishes == ["/high", "/plain", "/normal", "/low"])
+            #expect(wishes == ["/high", "/normal", "/plain", "/low"])
             client.networkChanged(isAvailable: false)
             _ = try await client.update("/plain", body: bytes("2"))
             client.networkChanged(isAvailable: true)

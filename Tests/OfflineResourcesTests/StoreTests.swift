@@ -77,7 +77,11 @@ import Testing
     @Test("a file of a newer library is refused and not changed") func newer() async throws {
         try await Bench.with { bench in
             _ = try bench.start()
-            let database = try DatabaseQueue(path: bench.folder.appending(path: "resources.sqlite").path)
+            // The client writes at its start.
+            var configuration = Configuration()
+            configuration.busyMode = .timeout(5)
+            let database = try DatabaseQueue(
+                path: bench.folder.appending(path: "resources.sqlite").path, configuration: configuration)
             try await database.write { db in
                 try db.execute(sql: "INSERT INTO grdb_migrations VALUES ('9 something else')")
             }
@@ -133,13 +137,13 @@ import Testing
                 _ = try await client.update("/a", body: bytes("1"))
                 client.networkChanged(isAvailable: true)
                 let edit = try await client.store.write("test") {
-                    try $0.edits.sendable(after: 0, limit: 1, owner: "u1").first
+                    try $0.edits.sendable(limit: 1, owner: "u1").first
                 }
                 // The answer is stored, and the app ends.
                 let answer = EditAnswer(etag: "\"1\"", body: nil, asOf: bench.time)
                 try await client.store.write("test") { [now = bench.time] transaction in
                     guard let edit else { throw Unexpected("there is no edit") }
-                    try transaction.responses.apply(edit, answer: answer, place: nil, owner: "u1", now: now)
+                    _ = try transaction.responses.apply(edit, answer: answer, place: nil, owner: "u1", now: now)
                 }
             }
             let client = try bench.start()
@@ -157,7 +161,7 @@ import Testing
             first.networkChanged(isAvailable: false)
             _ = try await first.create(in: "/a", body: bytes("{}"))
             try await first.store.write("test") { transaction in
-                try transaction.edits.markSent(transaction.edits.sendable(after: 0, limit: 9, owner: "u1"))
+                try transaction.edits.markSent(transaction.edits.sendable(limit: 9, owner: "u1"))
             }
             let client = try bench.start()
             let key = try await client.loadOfflineResources().first?.edits.first?.id

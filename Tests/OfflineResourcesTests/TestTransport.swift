@@ -1,9 +1,10 @@
+import Foundation
 import Synchronization
 
 @testable import OfflineResources
 
 /// The real transport on a network that tests interrupt.
-final class TestTransport: ResourceTransport {
+final class TestTransport: ResourceTransport, FileTransport {
     enum Network: Sendable {
         case works
         /// No request leaves the device.
@@ -14,6 +15,7 @@ final class TestTransport: ResourceTransport {
 
     private let inner: HTTPResourceTransport
     private let state = Mutex((network: Network.works, hook: nil as (@Sendable (ResourceRequest) async -> Void)?))
+    private let cut = Mutex<Int64?>(nil)
 
     init(url: String) throws {
         inner = try HTTPResourceTransport(baseURL: url, timeout: .seconds(20)) { userID in
@@ -24,6 +26,12 @@ final class TestTransport: ResourceTransport {
     var network: Network {
         get { state.withLock { $0.network } }
         set { state.withLock { $0.network = newValue } }
+    }
+
+    /// The number of bytes of a file that pass before the connection breaks; nil: all.
+    var cutAfter: Int64? {
+        get { cut.withLock { $0 } }
+        set { cut.withLock { $0 = newValue } }
     }
 
     /// Runs this after a response has arrived, before it is passed on.
@@ -37,5 +45,54 @@ final class TestTransport: ResourceTransport {
         if let hook = state.withLock({ $0.hook }) { await hook(request) }
         if network == .losesAnswers { throw .noAnswer("lost") }
         return response
+    }
+
+    func download(_ request: ResourceRequest) async throws(TransportError) -> FileDownload {
+        if network == .isCut { throw .notSent("cut") }
+        let download = try await inner.download(request)
+        guard let cutAfter else { return download }
+        return FileDownload(response: download.response, pieces: BrokenPieces(body: download.body, limit: cutAfter))
+    }
+
+    func upload(
+        _ request: ResourceRequest, from file: URL, offset: Int64, length: Int64,
+        progress: @escaping @Sendable (Int64) -> Void
+    ) async throws(TransportError) -> ResourceResponse {
+        if network == .isCut { throw .notSent("cut") }
+        guard let cutAfter else {
+            let response = try await inner.upload(
+                request, from: file, offset: offset, length: length, progress: progress)
+            if network == .losesAnswers { throw .noAnswer("lost") }
+            return response
+        }
+        // As a backend sees a broken connection: a part has arrived, and it is not the last one.
+        var part = request
+        part.headers = ResourceHeaders()
+        for field in request.headers.fields {
+            part.headers.add(field.name, field.name == "Upload-Complete" ? "?0" : field.value)
+        }
+        _ = try await inner.upload(part, from: file, offset: offset, length: cutAfter, progress: progress)
+        throw .noAnswer("cut")
+    }
+}
+
+/// The start of a body; then the connection breaks.
+private struct BrokenPieces: AsyncSequence, Sendable {
+    let body: FileDownload.Body
+    let limit: Int64
+
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: body.makeAsyncIterator(), rest: limit) }
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        let base: FileDownload.Body.AsyncIterator
+        var rest: Int64
+
+        mutating func next() async throws -> [UInt8]? {
+            guard rest > 0 else { throw TransportError.noAnswer("cut") }
+            guard let piece = try await base.next() else { return nil }
+            let passed = piece.prefix(Int(rest))
+            rest -= Int64(passed.count)
+            return Array(passed)
+        }
     }
 }

@@ -6,7 +6,7 @@ import Synchronization
 final class Told: ResourceCallbacks {
     enum Call: Sendable, Hashable {
         case synchronized(String, String?, hasConflict: Bool = false)
-        case changed(String, String?)
+        case changed(String, String?, hasConflict: Bool = false)
     }
 
     private let calls = Mutex<[Call]>([])
@@ -33,7 +33,7 @@ final class Told: ResourceCallbacks {
     }
 
     func cachedResourceChanged(uri: String, resource: Resource?) async {
-        record(.changed(uri, resource.map { text($0.body) }))
+        record(.changed(uri, resource.map { text($0.body) }, hasConflict: resource?.hasConflict ?? false))
     }
 }
 

@@ -145,6 +145,7 @@ struct ListenCommand: AsyncParsableCommand {
             case .parameterRefused(let reason): "a parameter was refused: \(reason)"
             case .registeredAnew(let deviceID): "the device id belongs to another device; connecting as \(deviceID)"
             case .closed(let code, let reason): "closed by the gateway (\(code)): \(reason)"
+            case .certificateRefused(let error): "\(error)"
             case .connectionLost(let reason): "connection lost: \(reason)"
             }
         try? FileHandle.standardError.write(contentsOf: Data("\(text)\n".utf8))

@@ -56,6 +56,8 @@ struct TestPush: Sendable {
                     "test push", "the gateway refuses user \(user): \(reason)", "name another --user or session")
             case .closed(let code, let reason):
                 return .problem("test push", "the gateway closed the connection (\(code)): \(reason)", "")
+            case .certificateRefused(let error):
+                return .problem("test push", error.message, "name the gateway with --host, and its authority with --ca")
             case .connectionLost(let reason):
                 return .problem(
                     "test push", "the gateway at \(client.host):\(client.port) cannot be reached: \(reason)",

@@ -1,7 +1,7 @@
+import Concurrency
 public import Foundation
 import GRDB
 import MobileSync
-import Synchronization
 
 /// The storage of the client services: items by area, owner and key in one SQLite file, `services.sqlite`.
 ///
@@ -26,7 +26,7 @@ public final class ServiceStore: Sendable {
     let folder: URL
     private let database: DatabaseQueue
     /// Changes only while the database's queue executes a call of this store.
-    private let currentCipher: Mutex<StoreCipher?>
+    private let currentCipher: LockedValue<StoreCipher?>
     /// Whether SQLite could not read the file at opening. The damaged file was then renamed with the suffix `.damaged`,
     /// and this store started empty.
     public let replacedDamagedStore: Bool
@@ -43,7 +43,7 @@ public final class ServiceStore: Sendable {
         self.folder = folder
         (database, replacedDamagedStore) = try Self.open(
             folder.appendingPathComponent("services.sqlite"), isDurable: true, schema: Self.schema)
-        currentCipher = Mutex(cipher)
+        currentCipher = LockedValue(cipher)
         let check = try turn("reading the store's key") { db in
             try Data.fetchOne(db, sql: "SELECT key_check FROM store")
         }

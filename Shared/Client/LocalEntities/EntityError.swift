@@ -37,6 +37,8 @@ public struct EntityError: Error, Sendable, Hashable, CustomStringConvertible {
         /// The operations are stored, but the submitter did not accept them. They are submitted with the next call or
         /// start.
         public static let submission = Code(rawValue: "submission")
+        /// The versions of a conflict are no longer those that the decision is about. Decide again with `conflict(of:)`.
+        public static let conflictChanged = Code(rawValue: "conflictChanged")
         /// All keys that the server granted are used; request more while there is a connection.
         public static let keysExhausted = Code(rawValue: "keysExhausted")
         /// The vault is locked, the PIN is wrong, or the key was destroyed after too many wrong PINs.

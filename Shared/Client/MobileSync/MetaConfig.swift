@@ -1,10 +1,11 @@
 public import Foundation
+public import Logging
 
 /// The connection settings that an app is built with: the content of a `meta.config` file, or the same values set in
 /// code (K7).
 ///
-/// The file is a JSON object, as `mssctl instance meta-config` prints it. Unknown members are ignored. The file does
-/// not name certificates: trust is an argument of `clientConfiguration`.
+/// The file is a JSON object, as `mssctl instance meta-config` prints it. Unknown members are ignored. For a private
+/// installation, its certificate authority is the file `mss-ca.pem` beside `meta.config`.
 public struct MetaConfig: Sendable, Hashable {
     /// The gateway's host name or address; `syncserver` in the file.
     public var host: String
@@ -18,6 +19,9 @@ public struct MetaConfig: Sendable, Hashable {
     public var appKey: String?
     /// The app's key with its secret; `appSecret` in the file. When nil, the client does not sign its connects.
     public var signingKey: SyncAppKey?
+    /// The PEM file of the private certificate authority that signs the gateway's certificate; nil for an authority of
+    /// the operating system.
+    public var authorityFile: String?
     /// `instanceId` in the file, for instance ids that do not have the form `<workspaceId>_<appId>`.
     private var wholeInstanceID: String?
 
@@ -37,7 +41,7 @@ public struct MetaConfig: Sendable, Hashable {
         self.signingKey = signingKey
     }
 
-    /// Reads a `meta.config` file.
+    /// Reads a `meta.config` file. A file `mss-ca.pem` in the same folder becomes `authorityFile`.
     ///
     /// - Throws: `SyncError.invalidArgument`. The message names the file, the member and its expected form.
     public init(contentsOf file: URL) throws(SyncError) {
@@ -48,6 +52,8 @@ public struct MetaConfig: Sendable, Hashable {
             throw SyncError(.invalidArgument, "\(file.path) cannot be read (\(error.localizedDescription))")
         }
         try self.init(json: data, source: file.path)
+        let authority = file.deletingLastPathComponent().appending(path: "mss-ca.pem").path
+        if FileManager.default.fileExists(atPath: authority) { authorityFile = authority }
     }
 
     /// Reads the content of a `meta.config` file.
@@ -91,13 +97,28 @@ public struct MetaConfig: Sendable, Hashable {
     /// - Parameters:
     ///   - deviceID: see `SyncClientConfiguration.deviceID`; `DeviceIdentifier` can create one.
     ///   - storePath: see `SyncClientConfiguration.storePath`.
-    ///   - trust: the certificate authorities that the client trusts. A private installation names its own authority.
+    ///   - trust: the certificate authorities that the client trusts; nil for those of `authorityFile`, or else of the
+    ///     operating system.
     public func clientConfiguration(
-        deviceID: String, storePath: String, trust: SyncTrust = .system
+        deviceID: String, storePath: String, trust: SyncTrust? = nil
     ) -> SyncClientConfiguration {
-        SyncClientConfiguration(
-            host: host, port: port, instanceID: instanceID, deviceID: deviceID, storePath: storePath, trust: trust,
-            appKey: signingKey)
+        let ownTrust = authorityFile.map { SyncTrust.certificateAuthority(file: $0) } ?? .system
+        return SyncClientConfiguration(
+            host: host, port: port, instanceID: instanceID, deviceID: deviceID, storePath: storePath,
+            trust: trust ?? ownTrust, appKey: signingKey)
+    }
+
+    /// Makes the client of an app that keeps its data in one folder: the device id (`DeviceIdentifier`) and
+    /// `sync.sqlite`. The other settings have their defaults.
+    ///
+    /// - Parameter folder: a folder that exists and is writable.
+    /// - Throws: as `DeviceIdentifier.load`, `DeviceIdentifier.loadSecret` and `SyncClient.init`.
+    public func makeClient(in folder: URL, logger: Logger) throws(SyncError) -> SyncClient {
+        var configuration = clientConfiguration(
+            deviceID: try DeviceIdentifier.load(from: folder),
+            storePath: folder.appendingPathComponent("sync.sqlite").path)
+        configuration.deviceSecret = try DeviceIdentifier.loadSecret()
+        return try SyncClient(configuration: configuration, logger: logger)
     }
 }
 

@@ -53,4 +53,17 @@ extension SyncClient {
     public func parameters() async throws(SyncError) -> [SyncParameter] {
         try await engine.parameters(ofUser: sharedState.user?.userID)
     }
+
+    /// Whether the service has not replied about a value of the kind `server`.
+    ///
+    /// - Parameters:
+    ///   - bizTypes: the Sync IDs of the parameters.
+    ///   - userID: the user of the values; nil for the bound user.
+    /// - Throws: `SyncError.store`.
+    public func hasPendingParameters(
+        of bizTypes: Set<String>, ofUser userID: String? = nil
+    ) throws(SyncError) -> Bool {
+        guard let userID = userID ?? sharedState.user?.userID else { return false }
+        return try engine.outbox.hasPendingParameters(ofUser: userID, of: bizTypes)
+    }
 }

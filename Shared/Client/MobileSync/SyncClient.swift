@@ -13,6 +13,8 @@ import SyncModel
 /// another client holds it.
 public final class SyncClient: Sendable {
     private let configuration: SyncClientConfiguration
+    /// The cost of a password check.
+    var loginRounds: Int { configuration.loginRounds }
     private let logger: Logger
     let sharedState = ClientSharedState()
     let engine: ClientEngine
@@ -28,9 +30,7 @@ public final class SyncClient: Sendable {
     public init(configuration: SyncClientConfiguration, logger: Logger) throws(SyncError) {
         try Self.check(configuration.instanceID, "instanceID")
         try Self.check(configuration.deviceID, "deviceID")
-        guard configuration.storeLimit >= 1_000_000 else {
-            throw SyncError(.invalidArgument, "storeLimit must be at least 1,000,000 bytes")
-        }
+        try configuration.checkLimits()
         self.configuration = configuration
         self.logger = logger
         connection = try ClientConnection(configuration: configuration, sharedState: sharedState)
@@ -135,6 +135,9 @@ public final class SyncClient: Sendable {
             sharedState.events.send(
                 .connectionLost(reason: "a batch began above the position; the client reports its sync points again"))
         case .silent: sharedState.events.send(.connectionLost(reason: "the gateway did not answer"))
+        case .refused(let error):
+            sharedState.events.send(.certificateRefused(error))
+            logger.error("refused the gateway's certificate", metadata: ["error": "\(error)"])
         case .lost(let reason): sharedState.events.send(.connectionLost(reason: reason))
         }
         logger.debug("connection ended", metadata: ["end": "\(end)"])

@@ -11,6 +11,10 @@ public struct SyncClientConfiguration: Sendable {
     public var instanceID: String
     /// The device id: 1 to 100 characters, the same across launches of the app (K5).
     public var deviceID: String
+    /// The secret that belongs to the device id, 16 to 64 random bytes, from a place that survives a re-installation of
+    /// the app (`DeviceIdentifier.loadSecret`). Nil, the default, has the client create one and keep it in the local
+    /// store. A store that has a secret keeps its own.
+    public var deviceSecret: [UInt8]?
     /// The path of the SQLite file with oplogs and sync points. The client creates the file, but not its folder.
     public var storePath: String
     /// The certificate authorities that the client trusts; by default those of the operating system.
@@ -43,6 +47,8 @@ public struct SyncClientConfiguration: Sendable {
     public var appKey: SyncAppKey?
     /// The device's clock. Tests set it wrong.
     package var clock: @Sendable () -> WallTime = Self.systemClock
+    /// The cost of a password check, a power of two. Tests use a low one.
+    package var loginRounds = PasswordSeal.defaultRounds
     static let systemClock: @Sendable () -> WallTime = {
         WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000))
     }
@@ -52,8 +58,9 @@ public struct SyncClientConfiguration: Sendable {
 
     /// Creates a configuration. The optional parameters have the defaults that their properties describe.
     public init(
-        host: String, port: Int, instanceID: String, deviceID: String, storePath: String, trust: SyncTrust = .system,
-        identity: SyncIdentity? = nil, operatingSystemName: String = "", operatingSystemVersion: String = "",
+        host: String, port: Int, instanceID: String, deviceID: String, deviceSecret: [UInt8]? = nil, storePath: String,
+        trust: SyncTrust = .system, identity: SyncIdentity? = nil, operatingSystemName: String = "",
+        operatingSystemVersion: String = "",
         appVersion: String = "", connectTimeout: Duration = .seconds(10), firstResend: Duration? = nil,
         backgroundTime: Duration? = nil, storeKey: [UInt8]? = nil, storeLimit: Int = 100_000_000,
         appKey: SyncAppKey? = nil,
@@ -63,6 +70,7 @@ public struct SyncClientConfiguration: Sendable {
         self.port = port
         self.instanceID = instanceID
         self.deviceID = deviceID
+        self.deviceSecret = deviceSecret
         self.storePath = storePath
         self.trust = trust
         self.identity = identity
@@ -76,5 +84,14 @@ public struct SyncClientConfiguration: Sendable {
         self.storeLimit = storeLimit
         self.appKey = appKey
         self.onSynchronize = onSynchronize
+    }
+    /// Throws `SyncError.invalidArgument` for a value that breaks its limit. The client checks the ids.
+    func checkLimits() throws(SyncError) {
+        guard (16...64).contains(deviceSecret?.count ?? LocalIdentity.secretBytes) else {
+            throw SyncError(.invalidArgument, "deviceSecret must have 16 to 64 bytes")
+        }
+        guard storeLimit >= 1_000_000 else {
+            throw SyncError(.invalidArgument, "storeLimit must be at least 1,000,000 bytes")
+        }
     }
 }

@@ -1,5 +1,5 @@
 /// An error of the client library.
-public struct SyncError: Error, Sendable, CustomStringConvertible {
+public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The kind of an error. Later versions can add codes.
     public struct Code: RawRepresentable, Hashable, Sendable {
         /// The stable name of the code.
@@ -11,12 +11,18 @@ public struct SyncError: Error, Sendable, CustomStringConvertible {
         public static let invalidArgument = Code(rawValue: "invalidArgument")
         /// The file of the certificate authority, or of the device's certificate, cannot be read.
         public static let trust = Code(rawValue: "trust")
+        /// The gateway's certificate is not signed by the expected authority, has expired, or is for another name. The
+        /// message names the expected authority.
+        public static let certificate = Code(rawValue: "certificate")
         /// The local store cannot be opened, read or written. Check the disk space and the access rights.
         public static let store = Code(rawValue: "store")
         /// The local store was encrypted with another key, or no key was given for an encrypted store.
         public static let storeKey = Code(rawValue: "storeKey")
         /// The gateway does not give this data to this device and user now.
         public static let notEligible = Code(rawValue: "notEligible")
+        /// The login failed: the password is wrong, no good login is known on this device, the gateway has refused the
+        /// user, or it has not answered in time.
+        public static let login = Code(rawValue: "login")
         /// The local store belongs to another instance or device. Use another path.
         public static let foreignStore = Code(rawValue: "foreignStore")
         /// Another process, or another client in this process, uses the store. One client can use a store at a time.

@@ -26,6 +26,9 @@ public enum SyncEvent: Sendable, Hashable {
     case parameterRefused(reason: String)
     /// The gateway closed the connection with this code (`DeviceProtocol.md`, Close codes).
     case closed(code: UInt32, reason: String)
+    /// The client refused the gateway's certificate, and has sent nothing. The error has the code `certificate` and
+    /// names the authority that was expected. The client tries again.
+    case certificateRefused(SyncError)
     /// The connection was lost or could not be established.
     case connectionLost(reason: String)
 }

@@ -1,9 +1,9 @@
-import Synchronization
+import Concurrency
 
 /// The observers of the notifications of the iOS compatibility API, by object and Sync ID.
 final class BizObservers: Sendable {
     /// The closures that remove the observers.
-    private let removals = Mutex<[String: [ObjectIdentifier: @Sendable () -> Void]]>([:])
+    private let removals = LockedValue<[String: [ObjectIdentifier: @Sendable () -> Void]]>([:])
 
     /// Adds an observer of a Sync ID.
     func insert(_ observer: ObjectIdentifier, of bizType: String, removal: @escaping @Sendable () -> Void) {

@@ -1,7 +1,8 @@
+import Concurrency
+import Foundation
 package import Logging
 import MobileSync
 import SyncModel
-import Synchronization
 
 /// The implementation of both compatibility APIs: the app's client, its user, and the handlers of its data. It holds
 /// all their static state.
@@ -26,12 +27,12 @@ package final class LegacyFace: Sendable {
         var bizHandlers: [String: BizHandler] = [:]
         var boundUserID: String?
         var loggedUserID: String?
-        var userIDProvider: (@Sendable () -> String?)?
+        var interface = MPaaSInterface()
         /// The calls before the start that were logged.
         var loggedCalls: Set<String> = []
     }
 
-    private let state = Mutex(State())
+    private let state = LockedValue(State())
     private let logger: Logger
     /// The observers of the iOS notifications.
     let observers = BizObservers()
@@ -49,7 +50,8 @@ package final class LegacyFace: Sendable {
     /// - Parameters:
     ///   - backgroundTime: the time for which the connection stays open in the background.
     ///   - startsInBackground: whether to wait with the connection until the app reports the foreground.
-    func start(backgroundTime: Duration, startsInBackground: Bool) {
+    ///   - followsSystem: as of `SyncApp`.
+    func start(backgroundTime: Duration, startsInBackground: Bool, followsSystem: Bool) {
         let (isFirst, application) = state.withLock { state in
             guard state.run == nil, !state.isStarting else { return (false, state.application) }
             state.isStarting = true
@@ -60,8 +62,8 @@ package final class LegacyFace: Sendable {
         do throws(SyncError) {
             let application = if let application { application } else { try MPSyncApplication.main() }
             run = try LegacyRun(
-                application, backgroundTime: backgroundTime, startsInBackground: startsInBackground, logger: logger,
-                deliver: { [weak self] in self?.deliver($0) })
+                application, backgroundTime: backgroundTime, startsInBackground: startsInBackground,
+                followsSystem: followsSystem, logger: logger, deliver: { [weak self] in self?.deliver($0) })
         } catch {
             logger.error("client start failed", metadata: ["error": "\(error)"])
         }
@@ -83,8 +85,34 @@ package final class LegacyFace: Sendable {
 
     // MARK: Connection
 
+    /// The client; nil before the start.
+    var client: SyncClient? { state.withLock { $0.run?.client } }
+
     /// The device's id; nil before the start.
     var deviceID: String? { state.withLock { $0.run?.deviceID } }
+
+    /// Returns the settings of a file. An error is logged, and the result is nil.
+    func readMetaConfig(_ file: URL) -> MetaConfig? {
+        do throws(SyncError) {
+            return try MetaConfig(contentsOf: file)
+        } catch {
+            logger.error("meta.config cannot be used", metadata: ["error": "\(error)"])
+            return nil
+        }
+    }
+
+    /// Returns the device's id, before the start too. An error is logged, and the result is nil.
+    func loadDeviceID() -> String? {
+        if let deviceID { return deviceID }
+        do throws(SyncError) {
+            let application = state.withLock { $0.application }
+            if let application { return try application.loadDeviceID() }
+            return try MPSyncApplication.main().loadDeviceID()
+        } catch {
+            logger.error("the device id cannot be read", metadata: ["error": "\(error)"])
+            return nil
+        }
+    }
 
     /// The status of the connection; `notAvailable` before the start.
     var status: SyncStatus { state.withLock { $0.run?.client.status } ?? .notAvailable }
@@ -99,14 +127,20 @@ package final class LegacyFace: Sendable {
     /// Sets the signed-in user.
     func setUserID(_ userID: String?) { state.withLock { $0.loggedUserID = userID } }
 
-    /// Sets the app's function that returns the signed-in user.
-    func setUserIDProvider(_ provider: (@Sendable () -> String?)?) { state.withLock { $0.userIDProvider = provider } }
+    /// The user that `setUserID` has set.
+    var loggedUserID: String? { state.withLock { $0.loggedUserID } }
+
+    /// The app's object that returns the signed-in user.
+    var interface: MPaaSInterface { state.withLock { $0.interface } }
+
+    /// Sets the app's object that returns the signed-in user.
+    func setInterface(_ interface: MPaaSInterface) { state.withLock { $0.interface = interface } }
 
     /// The signed-in user, as the app reports it; never empty.
     var userID: String? {
-        let (provider, logged) = state.withLock { ($0.userIDProvider, $0.loggedUserID) }
-        // The provider is code of the app and can call this object, so it is called without the lock.
-        return [provider?(), logged].lazy.compactMap { $0 }.first { !$0.isEmpty }
+        // The method is code of the app and can call this object, so it is called without the lock.
+        let own = interface.userId()
+        return [own, loggedUserID].lazy.compactMap { $0 }.first { !$0.isEmpty }
     }
 
     /// Binds the signed-in user, and unbinds another bound user first.

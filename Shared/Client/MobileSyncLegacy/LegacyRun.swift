@@ -26,17 +26,17 @@ final class LegacyRun: Sendable {
     ///   - application: the app's settings and files.
     ///   - backgroundTime: the time for which the connection stays open in the background.
     ///   - startsInBackground: whether to wait with the connection until the app reports the foreground.
+    ///   - followsSystem: as of `SyncApp`.
     ///   - logger: receives the log lines.
     ///   - deliver: receives each batch, in order for each Sync ID.
     /// - Throws: `SyncError` when the application's settings or files cannot be used.
     init(
-        _ application: MPSyncApplication, backgroundTime: Duration, startsInBackground: Bool, logger: Logger,
-        deliver: @escaping @Sendable (SyncMessage) -> Void
+        _ application: MPSyncApplication, backgroundTime: Duration, startsInBackground: Bool, followsSystem: Bool,
+        logger: Logger, deliver: @escaping @Sendable (SyncMessage) -> Void
     ) throws(SyncError) {
-        Self.prepare(application.folder)
-        let deviceID = try DeviceIdentifier.load(from: application.folder)
         var configuration = application.metaConfig.clientConfiguration(
-            deviceID: deviceID, storePath: application.store.path, trust: application.trust)
+            deviceID: try application.loadDeviceID(), storePath: application.store.path, trust: application.trust)
+        configuration.deviceSecret = try DeviceIdentifier.loadSecret()
         configuration.operatingSystemName = application.operatingSystemName
         configuration.appVersion = application.appVersion
         configuration.firstResend = application.firstResend
@@ -44,13 +44,14 @@ final class LegacyRun: Sendable {
         let client = try SyncClient(configuration: configuration, logger: logger)
         if startsInBackground { client.setForeground(false) }
         self.client = client
+        let app = SyncApp(client: client, followsSystem: followsSystem, logger: logger)
         let (stream, commands) = AsyncStream.makeStream(of: Command.self)
         self.commands = commands
         // The methods of the compatibility APIs return at once and have no task of the caller. So this object owns a
         // task, and `stop` ends it.
         task = Task {
+            app.start()
             await withTaskGroup(of: Void.self) { group in
-                group.addTask { await Self.connect(client, logger) }
                 for await command in stream {
                     switch command {
                     case .serve(let bizType, let switches):
@@ -61,18 +62,8 @@ final class LegacyRun: Sendable {
                 }
                 group.cancelAll()
             }
+            await app.stop()
         }
-    }
-
-    /// Creates the folder. An error appears at the first write into it.
-    private static func prepare(_ folder: URL) {
-        try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        #if canImport(Darwin)
-            // A restored backup would give two devices the same device id. Not tested: the tests run on Linux.
-            var (folder, values) = (folder, URLResourceValues())
-            values.isExcludedFromBackup = true
-            try? folder.setResourceValues(values)
-        #endif
     }
 
     /// Creates a reader for a Sync ID, once for each. It reads while the last value that was sent is true.
@@ -91,25 +82,16 @@ final class LegacyRun: Sendable {
         await task.value
     }
 
-    private static func connect(_ client: SyncClient, _ logger: Logger) async {
-        do {
-            try await client.run()
-        } catch {
-            logger.error("the client stopped connecting", metadata: ["error": "\(error)"])
-        }
-    }
-
     /// Reads while the switch is on. One reader ends before the next begins, so that callbacks keep their order.
     private static func serve(
         _ bizType: String, of client: SyncClient, _ switches: AsyncStream<Bool>, _ logger: Logger,
         _ deliver: @escaping @Sendable (SyncMessage) -> Void
     ) async {
-        var iterator = switches.makeAsyncIterator()
-        while let isOn = await iterator.next(isolation: #isolation) {
+        while let isOn = await switches.nextElement() {
             guard isOn else { continue }
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { await read(bizType, of: client, logger, deliver) }
-                while await iterator.next(isolation: #isolation) == true {}
+                while await switches.nextElement() == true {}
                 group.cancelAll()
             }
         }

@@ -1,4 +1,4 @@
-import MobileSync
+public import MobileSync
 
 /// The guide's Android API on top of `SyncClient`: the same calls in the same order (K10).
 ///
@@ -11,7 +11,7 @@ public enum MPSync {
 
     /// Opens the local store once, without a connection. A failure is logged, and the app can call again.
     public static func initialize() {
-        LegacyFace.shared.start(backgroundTime: .zero, startsInBackground: true)
+        LegacyFace.shared.start(backgroundTime: .zero, startsInBackground: true, followsSystem: false)
     }
 
     /// Reports that the app is in the foreground. The client connects, and connects again after every lost connection.
@@ -31,6 +31,12 @@ public enum MPSync {
 
     /// Signs the user out. The user's data waits until the user is bound again.
     public static func clearUserInfo() { LegacyFace.shared.unbind(call: "clearUserInfo") }
+
+    /// The device's id, to which backends push device data. It is the same across launches; nil before `initialize`.
+    public static func getDeviceId() -> String? { LegacyFace.shared.deviceID }
+
+    /// The client below both compatibility APIs, for calls that the guide does not have; nil before the start.
+    public static var client: SyncClient? { LegacyFace.shared.client }
 
     /// Sets the callback for the data of a Sync ID, and replaces an earlier one. Waiting data follows in order. A call
     /// before `initialize`, or with an invalid Sync ID, has no effect.

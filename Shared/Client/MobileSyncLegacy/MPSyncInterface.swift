@@ -26,10 +26,7 @@ public final class MPSyncInterface: NSObject {
     ///
     /// A failure is logged, and the app can call again. On systems without UIKit the client stays in the foreground.
     public class func initSync() {
-        LegacyFace.shared.start(backgroundTime: backgroundTime, startsInBackground: false)
-        #if canImport(UIKit) && !os(watchOS)
-            AppLifeCycle.follow()
-        #endif
+        LegacyFace.shared.start(backgroundTime: backgroundTime, startsInBackground: false, followsSystem: true)
     }
 
     /// Connects as `initSync()`, with a `meta.config` and a folder that the app chooses.

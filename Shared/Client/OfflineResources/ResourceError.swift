@@ -28,6 +28,12 @@ public struct ResourceError: Error, Sendable, CustomStringConvertible {
         public static let signInNeeded = Code(rawValue: "signInNeeded")
         /// The backend's response cannot be used, for example because it is too long.
         public static let answer = Code(rawValue: "answer")
+        /// The body of a resource is not a value of the requested type; the message has the member.
+        public static let decoding = Code(rawValue: "decoding")
+        /// A local file of a transfer cannot be read or written.
+        public static let file = Code(rawValue: "file")
+        /// The backend has another version than the one that the upload is based on, and keeps it.
+        public static let conflict = Code(rawValue: "conflict")
         /// A push has an invalid payload; nothing of it was applied.
         public static let push = Code(rawValue: "push")
         /// There is no local copy.

@@ -1,6 +1,6 @@
+import Concurrency
 package import Crypto
 package import SyncModel
-import Synchronization
 
 /// The keys that seal and open the secrets of one purpose. A process that only opens has no other keys, so a
 /// compromised process exposes no other secrets (SEC16).
@@ -70,7 +70,7 @@ package final class OpenedKeys: Sendable {
     }
 
     private let ring: SealingRing
-    private let opened: Mutex<[Sealed: SymmetricKey]> = Mutex([:])
+    private let opened: LockedValue<[Sealed: SymmetricKey]> = LockedValue([:])
 
     package init(ring: SealingRing) { self.ring = ring }
 

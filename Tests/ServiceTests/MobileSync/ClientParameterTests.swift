@@ -42,6 +42,21 @@ import Testing
         }
     }
 
+    @Test("ENT2: a user's server values are pending until the reply, also for hasPendingOperations of entities")
+    func pending() throws {
+        try withStore { open in
+            let store = try open()
+            try store.parameters.set(parameter("a", 1), isServer: false, ofUser: "u")
+            #expect(try !store.outbox.hasPendingParameters(ofUser: "u", of: ["B"]))
+            try store.parameters.set(parameter("a", 2), isServer: true, ofUser: "u")
+            #expect(try store.outbox.hasPendingParameters(ofUser: "u", of: ["A", "B"]))
+            #expect(try !store.outbox.hasPendingParameters(ofUser: "u", of: ["A"]))
+            #expect(try !store.outbox.hasPendingParameters(ofUser: "v", of: ["B"]))
+            try store.parameters.answered([parameter("a", 2)], isKept: true, ofUser: "u")
+            #expect(try !store.outbox.hasPendingParameters(ofUser: "u", of: ["B"]))
+        }
+    }
+
     @Test("the server's values replace the known ones, but not pending ones; refused ones are removed")
     func server() throws {
         try withStore { open in

@@ -19,6 +19,9 @@ final class FakeGateway: Sendable {
             self.frames = frames
         }
 
+        /// Whether the client has not closed the connection.
+        fileprivate var isOpen: Bool { channel.isActive }
+
         /// The client's next frame.
         ///
         /// - Throws: `Failure` when no frame arrives in time, or the client has closed the connection.
@@ -130,11 +133,14 @@ final class FakeGateway: Sendable {
 
         /// Pushes ids of a user channel. The payload of each oplog is its id.
         ///
-        /// - Parameter recalling: the ids that are tombstones, with the recalled ids.
+        /// - Parameters:
+        ///   - recalling: the ids that are tombstones, with the recalled ids.
+        ///   - padding: spaces after the id in a payload, in bytes.
         func push(
             _ ids: [Int64], after: Int64, upto: Int64, bind: UInt32 = 1, bizType: String = "B",
-            recalling: [Int64: Int64] = [:], reread: UInt64 = 0, passedOver: Int64 = 0
+            recalling: [Int64: Int64] = [:], reread: UInt64 = 0, passedOver: Int64 = 0, padding: Int = 0
         ) {
+            let spaces = String(repeating: " ", count: padding)
             let batch = Mss_Device_V1_ChannelBatch.with {
                 $0.bizType = bizType
                 $0.bindNumber = bind
@@ -146,7 +152,7 @@ final class FakeGateway: Sendable {
                     .with {
                         $0.oplogID = id
                         $0.recalls = recalling[id] ?? 0
-                        if $0.recalls == 0 { $0.payload = .init("\(id)".utf8) }
+                        if $0.recalls == 0 { $0.payload = .init("\(id)\(spaces)".utf8) }
                     }
                 }
             }
@@ -186,8 +192,7 @@ final class FakeGateway: Sendable {
                     let pipeline = channel.pipeline.syncOperations
                     try pipeline.addHandler(
                         ByteToMessageHandler(PacketDecoder.ofDevice))
-                    try pipeline.addHandler(FrameHandler(frames))
-                    accepted.yield(Session(channel, frames))
+                    try pipeline.addHandler(FrameHandler(frames) { accepted.yield(Session(channel, frames)) })
                 }
             }
             .bind(host: "127.0.0.1", port: 0).get()
@@ -201,10 +206,10 @@ final class FakeGateway: Sendable {
         try await listener.close()
     }
 
-    /// Waits for the next client.
+    /// Waits for the next client. On a busy machine a client gives up before the test sees it, and connects again.
     func accept() async throws -> Session {
         try await inTime(.seconds(30), "a client that connects") { [sessions] in
-            for await session in sessions { return session }
+            for await session in sessions where session.isOpen { return session }
             throw Failure("nobody connected")
         }
     }
@@ -226,9 +231,14 @@ private final class FrameQueue: Sendable {
 private final class FrameHandler: ChannelInboundHandler, Sendable {
     typealias InboundIn = Mss_Device_V1_Packet
     private let frames: FrameQueue
+    private let opened: @Sendable () -> Void
 
-    init(_ frames: FrameQueue) { self.frames = frames }
+    init(_ frames: FrameQueue, opened: @escaping @Sendable () -> Void) {
+        self.frames = frames
+        self.opened = opened
+    }
 
+    func channelActive(context: ChannelHandlerContext) { opened() }
     func channelRead(context: ChannelHandlerContext, data: NIOAny) { frames.arrived.yield(unwrapInboundIn(data)) }
     func channelInactive(context: ChannelHandlerContext) { frames.arrived.finish() }
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }

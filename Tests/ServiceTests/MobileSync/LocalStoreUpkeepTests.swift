@@ -1,9 +1,12 @@
+import ChildProcesses
 import DeviceProtocol
 import Foundation
 import GRDB
+import Glibc
 import SwiftProtobuf
 import SyncModel
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import MobileSync
@@ -138,22 +141,20 @@ import Testing
     }
 
     @Test("a store stays reserved for its process, and any end of the process frees it") func otherProcess()
-        throws
+        async throws
     {
-        try withPath { path in
-            let holder = Process()
-            holder.executableURL = URL(filePath: "/usr/bin/flock")
-            holder.arguments = ["--no-fork", path + ".lock", "/bin/sh", "-c", "echo held; exec sleep 60"]
-            let output = Pipe()
-            holder.standardOutput = output
-            try holder.run()
-            _ = output.fileHandleForReading.availableData
-            let error = #expect(throws: SyncError.self) { try open(path) }
-            #expect(error?.code == .storeInUse)
-            kill(holder.processIdentifier, SIGKILL)
-            holder.waitUntilExit()
-            #expect(throws: Never.self) { try open(path) }
-        }
+        let folder = FileManager.default.temporaryDirectory.appending(path: "upkeep-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let (path, output) = (folder.appending(path: "store.sqlite").path, folder.appending(path: "output"))
+        let holder = try ChildProcess(
+            ["flock", "--no-fork", path + ".lock", "sh", "-c", "echo held; exec sleep 60"], output: .file(output))
+        try await eventually("it is held", within: .seconds(10)) { try !Data(contentsOf: output).isEmpty }
+        let error = #expect(throws: SyncError.self) { try open(path) }
+        #expect(error?.code == .storeInUse)
+        holder.signal(SIGKILL)
+        holder.waitUntilExit()
+        #expect(throws: Never.self) { try open(path) }
     }
 
     // MARK: Older copies

@@ -27,6 +27,23 @@ import Testing
         #expect(try MetaConfig(contentsOf: file) == MetaConfig(host: "h", port: 443, workspaceID: "w", appID: "a"))
     }
 
+    @Test("K7: mss-ca.pem beside the file is the authority, unless the app names another")
+    func authority() throws {
+        let folder = URL(filePath: NSTemporaryDirectory()).appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let (file, authority) = (folder.appending(path: "meta.config"), folder.appending(path: "mss-ca.pem"))
+        try Data(#"{"syncserver":"h","syncport":443,"appId":"a","workspaceId":"w"}"#.utf8).write(to: file)
+        func trust(_ given: SyncTrust? = nil) throws -> SyncTrust {
+            try MetaConfig(contentsOf: file).clientConfiguration(deviceID: "d", storePath: "/s", trust: given).trust
+        }
+        #expect(try trust() == .system)
+        try Data("a certificate".utf8).write(to: authority)
+        #expect(try trust() == .certificateAuthority(file: authority.path))
+        #expect(try trust(.certificateAuthority(file: "/other.pem")) == .certificateAuthority(file: "/other.pem"))
+        #expect(try trust(.system) == .system)
+    }
+
     @Test("K7: the tool's output names the instance as a whole, also one without parts")
     func wholeInstance() throws {
         let file = #"{"instanceId":"app","workspaceId":"","appId":"app","syncserver":"h","syncport":"1"}"#

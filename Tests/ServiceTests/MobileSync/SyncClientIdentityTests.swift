@@ -58,6 +58,32 @@ struct SyncClientIdentityTests {
         }
     }
 
+    @Test("K5, SEC9: a re-installed app with the id and the secret of before is the same device; its store keeps them")
+    func reinstalled() async throws {
+        let folder = URL(filePath: NSTemporaryDirectory()).appending(path: "identity-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try await FakeGateway.with { gateway in
+            let (store, reinstalled) = (folder.appending(path: "a.sqlite"), folder.appending(path: "b.sqlite"))
+            let secret = Array(repeating: UInt8(9), count: 32)
+            for (store, given) in [(store, secret), (reinstalled, secret), (store, nil)] {
+                let app = try ClientApp(port: gateway.port, store: store) { $0.deviceSecret = given }
+                try await app.running {
+                    let connect = try await gateway.accept().greet()
+                    #expect(connect.deviceID == "d" && [UInt8](connect.deviceSecret) == secret)
+                }
+            }
+            for count in [15, 65] {
+                let error = #expect(throws: SyncError.self) {
+                    try ClientApp(port: gateway.port, store: store) {
+                        $0.deviceSecret = Array(repeating: 1, count: count)
+                    }
+                }
+                #expect(error?.code == .invalidArgument)
+            }
+        }
+    }
+
     @Test("SEC9: a foreign device id: it returns as a new device, with its data and its user's positions")
     func registersAnew() async throws {
         try await FakeGateway.withStore { gateway, store in

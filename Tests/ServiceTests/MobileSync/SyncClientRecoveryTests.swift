@@ -65,7 +65,7 @@ struct SyncClientRecoveryTests {
         var stored: Int64 = 0
         while stored < 50_000 {
             let upto = stored + 100
-            session.push(Array(stored + 1...upto), after: stored, upto: upto)
+            session.push(Array(stored + 1...upto), after: stored, upto: upto, padding: 1_000)
             session.send(.with { $0.ping.number = UInt64(upto) })
             var isStored = false
             var isAnswered = false
@@ -95,7 +95,7 @@ struct SyncClientRecoveryTests {
                 let first = try await gateway.accept()
                 _ = try await first.greet()
                 let stored = try await fill(first)
-                try await eventually("all are shown", within: .seconds(20)) { app.ids.last == stored }
+                try await eventually("all are shown", within: .seconds(60)) { app.ids.last == stored }
                 #expect(app.ids == Array(1...stored) && app.events.filter { $0 == .storeFull }.count == 1)
                 try await app.client.confirm(app.oplogs)
                 async let records: Void = {

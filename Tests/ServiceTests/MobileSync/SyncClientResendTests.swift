@@ -104,8 +104,15 @@ struct SyncClientResendTests {
                 // advance.
                 try await ladderOfAnother(gateway)
                 #expect(app.attempts(1) == [2])
-                _ = try await session.greet()
-                _ = try await session.recordResends()
+                do {
+                    _ = try await session.greet()
+                    _ = try await session.recordResends()
+                } catch {
+                    // On a busy machine the ladder takes longer than the client waits for `Connected`.
+                    let next = try await gateway.accept()
+                    _ = try await next.greet()
+                    _ = try await next.recordResends()
+                }
                 #expect(app.attempts(1) == Array(2...8))
             }
         }

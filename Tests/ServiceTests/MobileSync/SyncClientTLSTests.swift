@@ -10,8 +10,17 @@ struct SyncClientTLSTests {
         _ certificates: TestCertificates, _ shown: TestCertificates.Name, _ arguments: [String] = [],
         authority: String? = nil, identity: TestCertificates.Name? = nil
     ) async throws -> Bool {
+        try await attempt(certificates, shown, arguments, authority: authority, identity: identity).isTrusted
+    }
+
+    /// The same, and the client's events until then.
+    private func attempt(
+        _ certificates: TestCertificates, _ shown: TestCertificates.Name, _ arguments: [String] = [],
+        authority: String? = nil, identity: TestCertificates.Name? = nil
+    ) async throws -> (isTrusted: Bool, events: [SyncEvent]) {
         let instance = "instance-\(shown.rawValue)"
         var isTrusted = false
+        var events: [SyncEvent] = []
         try await OpenSSLProcess.withServer(certificates, shown, arguments + ["-state"]) { port, gateway in
             let store = certificates.folder.appending(path: "\(UUID().uuidString).sqlite")
             let app = try ClientApp(port: port, store: store) { configuration in
@@ -32,8 +41,24 @@ struct SyncClientTLSTests {
                 }
                 isTrusted = gateway.output.contains(instance)
             }
+            events = app.events
         }
-        return isTrusted
+        return (isTrusted, events)
+    }
+
+    @Test(
+        "SEC1, K7: a refused certificate is an event of its own, which names the expected authority and the gateway",
+        arguments: [TestCertificates.Name.foreign, .expired, .misnamed])
+    func refusal(shown: TestCertificates.Name) async throws {
+        try await TestCertificates.with { (certificates) async throws in
+            let events = try await attempt(certificates, shown).events
+            let errors = events.compactMap { if case .certificateRefused(let error) = $0 { error } else { nil } }
+            let error = try requireValue(errors.first, "no refused certificate in \(events)")
+            #expect(error.code == .certificate)
+            #expect(error.message.contains("the gateway localhost:"))
+            #expect(error.message.contains("\"MSS test ca\" (\(certificates.authorityFile))"))
+            #expect(error.message.contains("does not name localhost") == (shown == .misnamed))
+        }
     }
 
     @Test("SEC1: a device sends nothing to a gateway with a foreign, misnamed or expired certificate")

@@ -26,6 +26,15 @@ struct LegacyFaceTests {
         }
     }
 
+    /// The guide's category of `MPaaSInterface`, as a subclass.
+    private final class Interface: MPaaSInterface, @unchecked Sendable {
+        let user: String
+
+        init(user: String) { self.user = user }
+
+        override func userId() -> String? { user }
+    }
+
     /// An iOS observer that confirms.
     private final class Observer: Sendable {
         private let shown = Mutex<[String]>([])
@@ -39,8 +48,9 @@ struct LegacyFaceTests {
 
     /// Collects the calls that the compatibility API logged as wrong.
     private final class LogLines: LogHandler {
-        private let lines = Mutex<[String]>([])
-        var calls: [String] { lines.withLock { $0 } }
+        private let lines = Mutex<[LogEvent]>([])
+        var calls: [String] { lines.withLock { $0 }.map { $0.metadata?["call"]?.description ?? "none" } }
+        var errors: [String] { lines.withLock { $0 }.compactMap { $0.metadata?["error"]?.description } }
         var logLevel: Logger.Level {
             get { .trace }
             set {}
@@ -55,7 +65,7 @@ struct LegacyFaceTests {
             set {}
         }
 
-        func log(event: LogEvent) { lines.withLock { $0.append(event.metadata?["call"]?.description ?? "none") } }
+        func log(event: LogEvent) { lines.withLock { $0.append(event) } }
     }
 
     /// Runs the body as a process of an app that can connect to the gateway.
@@ -110,14 +120,49 @@ struct LegacyFaceTests {
 
     @Test("K7: a start that fails is logged and can be tried again") func failedStart() async throws {
         try await process { gateway, application in
-            var wrong = application
-            wrong.folder = URL(filePath: "/dev/null/folder")
-            MPSyncInterface.initSync(with: wrong)
+            let folder = URL(filePath: "/dev/null/folder")
+            MPSyncInterface.initSync(
+                with: MPSyncApplication(metaConfig: application.metaConfig, folder: folder, trust: .plaintext))
             #expect(MPSyncInterface.getSyncDeviceId() == nil)
             MPSyncInterface.initSync(with: application)
             let connect = try await gateway.accept().greet()
             #expect(MPSyncInterface.getSyncDeviceId() == connect.deviceID)
         }
+    }
+
+    @Test("K5: the device id is the app's, or one of the folder; both APIs have it, UTDevice before the start too")
+    func deviceID() async throws {
+        try await process { gateway, application in
+            #expect(MPSync.getDeviceId() == nil && MPSync.client == nil)
+            MPSync.setup(application)
+            let made = UTDevice.getUtdid()
+            #expect(made?.count == 36 && UTDevice.getUtdid() == made)
+            MPSync.initialize()
+            MPSync.appToForeground()
+            let connect = try await gateway.accept().greet()
+            #expect(connect.deviceID == made)
+            #expect(MPSync.getDeviceId() == made && MPSyncInterface.getSyncDeviceId() == made)
+            #expect(MPSync.client?.deviceID == made)
+        }
+        try await process { gateway, application in
+            MPSyncInterface.initSync(
+                with: MPSyncApplication(
+                    metaConfig: application.metaConfig, folder: application.folder, trust: .plaintext,
+                    deviceID: "utdid-of-before"))
+            let connect = try await gateway.accept().greet()
+            #expect(connect.deviceID == "utdid-of-before")
+            #expect(UTDevice.getUtdid() == "utdid-of-before")
+        }
+    }
+
+    @Test("K5: a device id that cannot be read is nil, and the reason is logged") func unreadableDeviceID() {
+        let lines = LogLines()
+        LegacyFace.$shared.withValue(LegacyFace(logger: Logger(label: "test") { _ in lines })) {
+            let meta = MetaConfig(host: "h", port: 1, workspaceID: "w", appID: "a")
+            MPSync.setup(MPSyncApplication(metaConfig: meta, folder: URL(filePath: "/dev/null/folder")))
+            #expect(UTDevice.getUtdid() == nil)
+        }
+        #expect(lines.errors.count == 1 && lines.errors[0].contains("check access rights"), "\(lines.errors)")
     }
 
     @Test("K1: iOS connects by itself, reports its status, and keeps the connection 3 minutes in the background")
@@ -180,8 +225,8 @@ struct LegacyFaceTests {
             #expect(MPSyncInterface.bindUser(withSessionId: nil))
             let first = try await session.nextBind()
             #expect(first.userID == "a" && first.sessionID == "SESSION_DEMO")
-            MPaaSInterface.setUserIdProvider { "b" }
-            #expect(MPaaSInterface.userId() == "b")
+            MPaaSInterface.setSharedInstance(Interface(user: "b"))
+            #expect(MPaaSInterface.sharedInstance().userId() == "b")
             #expect(MPSyncInterface.bindUser(withSessionId: "s2"))
             var bind = try await session.nextBind()
             // Unbinding and binding are two steps, which the connection can see as one.
@@ -191,7 +236,7 @@ struct LegacyFaceTests {
             MPSyncInterface.unBindUser()
             #expect(try await session.nextBind().userID.isEmpty)
             MPLogger.setUserId(String(repeating: "x", count: 101))
-            MPaaSInterface.setUserIdProvider(nil)
+            MPaaSInterface.setSharedInstance(MPaaSInterface())
             #expect(!MPSyncInterface.bindUser(withSessionId: "s"), "the id is too long")
         }
     }
@@ -241,7 +286,7 @@ struct LegacyFaceTests {
     @Test("K3, K10: iOS: each observer is notified, by the Sync ID's name; without one data stacks")
     func ios() async throws {
         try await process { gateway, application in
-            MPaaSInterface.setUserIdProvider { "u" }
+            MPaaSInterface.setSharedInstance(Interface(user: "u"))
             MPSyncInterface.initSync(with: application)
             let session = try await gateway.accept()
             _ = try await session.greet()

@@ -1,4 +1,6 @@
+import ChildProcesses
 import Foundation
+import Glibc
 import SyncModel
 import TestSupport
 import Testing
@@ -32,14 +34,11 @@ struct ValidatorBadTenantTests {
         _ = try await Command.run(scripts.appending(path: "certificates.sh"), [folder.path], environment: environment)
         let port = try FreePorts.find(BadTenants.ports)[0]
         let tenants = try await BadTenants(port: port, forbidden: forbidden.port)
-        let process = Process()
-        let command = BadTenants.command(port: port, forbidden: forbidden.port, tls: folder)
-        (process.executableURL, process.arguments) = command
-        process.standardOutput = FileHandle.nullDevice
-        process.standardInput = FileHandle.nullDevice
-        try process.runWithOpenSignals()
+        let process = try ChildProcess(
+            BadTenants.command(port: port, forbidden: forbidden.port, tls: folder), output: .discarded,
+            errors: .inherited)
         defer {
-            process.terminate()
+            process.signal(SIGTERM)
             process.waitUntilExit()
         }
         let endpoint = try SessionEndpoint(

@@ -1,7 +1,7 @@
+import Concurrency
 public import Foundation
 public import Logging
 import MobileSync
-import Synchronization
 
 /// The badges of the user who is shown. Each user's tree is stored and survives restarts; the app's own badges do not.
 ///
@@ -23,7 +23,7 @@ public final class Badges: PushReceiver {
     private let logger: Logger
     private let now: @Sendable () -> Date
     /// Changes only inside a transaction of the store.
-    private let state = Mutex(State())
+    private let state = LockedValue(State())
     private let listeners = EventBroadcaster<Set<BadgePath>>(buffer: ServiceLimits.unreadElements)
 
     /// Opens the badges and shows those of the device until `show` names a user.

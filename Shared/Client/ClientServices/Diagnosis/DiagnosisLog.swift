@@ -1,7 +1,7 @@
+import Concurrency
 public import Foundation
 public import Logging
 import MobileSync
-import Synchronization
 
 /// A log on the device that an operator can request: one file per hour and level, limited in size and age.
 ///
@@ -24,7 +24,7 @@ public final class DiagnosisLog: Sendable {
     private let folder: URL
     private let limits: DiagnosisLogLimits
     private let now: @Sendable () -> Date
-    private let state = Mutex(State())
+    private let state = LockedValue(State())
 
     /// Opens the log and deletes files that are too old.
     ///

@@ -1,7 +1,7 @@
+import Concurrency
 import Foundation
 public import Logging
 import MobileSync
-import Synchronization
 
 /// Uploads the device's log when an operator requests it: collects the log, splits it into parts and sends each part
 /// until the server accepts it.
@@ -28,7 +28,7 @@ public final class DiagnosisUploads: PushReceiver {
     private let now: @Sendable () -> ContinuousClock.Instant
     private let sleep: @Sendable (Duration) async -> Void
     /// The tasks change only inside a transaction of the store.
-    private let state: Mutex<State>
+    private let state: LockedValue<State>
     private let listeners = EventBroadcaster<DiagnosisReport>(buffer: ServiceLimits.unreadElements)
     /// Wakes `run()`: a step has become possible or forbidden.
     private let wakes = EventBroadcaster<Void>(buffer: 1)
@@ -66,7 +66,7 @@ public final class DiagnosisUploads: PushReceiver {
         let tasks = try store.read("reading the diagnosis tasks") { items in
             try items.all(.diagnosis).map { try JSONDecoder().decode(DiagnosisTask.self, from: $0.body) }
         }
-        state = Mutex(State(agenda: DiagnosisAgenda(tasks: tasks)))
+        state = LockedValue(State(agenda: DiagnosisAgenda(tasks: tasks)))
         collector.deleteAll(but: tasks.compactMap(\.bundle))
         state.withLock { $0.announced = Self.statuses($0) }
     }

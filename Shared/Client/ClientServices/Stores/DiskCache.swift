@@ -1,7 +1,7 @@
+import Concurrency
 public import Foundation
 import GRDB
 import MobileSync
-import Synchronization
 
 /// A cache on disk with a limited size. The least recently used entries of all users are removed first.
 ///

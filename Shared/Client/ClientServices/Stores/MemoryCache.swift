@@ -1,11 +1,11 @@
-import Synchronization
+import Concurrency
 
 /// A cache in memory, limited by count and cost. The least recently used entries are removed first. Any number of tasks
 /// can use it at once.
 ///
 /// Call `removeAll()` when the system reports low memory.
 public final class MemoryCache<Value: Sendable>: Sendable {
-    private let entries: Mutex<LRUEntries<Value>>
+    private let entries: LockedValue<LRUEntries<Value>>
     private let now: @Sendable () -> ContinuousClock.Instant
 
     /// Makes an empty cache.
@@ -17,7 +17,7 @@ public final class MemoryCache<Value: Sendable>: Sendable {
         countLimit: Int, costLimit: Int = .max,
         now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
     ) {
-        entries = Mutex(LRUEntries(countLimit: countLimit, costLimit: costLimit))
+        entries = LockedValue(LRUEntries(countLimit: countLimit, costLimit: costLimit))
         self.now = now
     }
 

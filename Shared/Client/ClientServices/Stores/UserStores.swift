@@ -1,6 +1,6 @@
+import Concurrency
 public import Foundation
 import MobileSync
-import Synchronization
 
 /// The stores of the app and of its users, and the current user.
 ///
@@ -12,8 +12,8 @@ public final class UserStores: Sendable {
     private let onEvent: @Sendable (UserStoreEvent) -> Void
     private let now: @Sendable () -> Date
     /// Locked during a whole sign-in, so that events keep their order.
-    private let turn = Mutex(())
-    private let state: Mutex<(lastUserID: String?, isSignedIn: Bool)>
+    private let turn = LockedValue(())
+    private let state: LockedValue<(lastUserID: String?, isSignedIn: Bool)>
 
     /// Opens the stores and reads the user who signed in last.
     ///
@@ -28,7 +28,7 @@ public final class UserStores: Sendable {
         self.onEvent = onEvent
         self.now = now
         let body = try store.read("reading the last user") { items in try items.body(.users, key: Self.key) }
-        state = Mutex((body.map { String(decoding: $0, as: UTF8.self) }, false))
+        state = LockedValue((body.map { String(decoding: $0, as: UTF8.self) }, false))
     }
 
     /// The common values, which belong to no user.

@@ -1,6 +1,6 @@
+import Concurrency
 public import Foundation
-import MobileSync
-import Synchronization
+public import MobileSync
 
 /// Values by key that the server sets for this app. The last valid values stay in effect offline and after restarts
 /// (SVC5).
@@ -14,7 +14,7 @@ public final class ConfigurationSwitches: PushReceiver {
 
     private let store: ServiceStore
     private let now: @Sendable () -> Date
-    private let state: Mutex<SwitchSet>
+    private let state: LockedValue<SwitchSet>
     private let listeners = EventBroadcaster<SwitchNews>(buffer: ServiceLimits.unreadElements)
 
     /// Opens the switches and reads the stored values.
@@ -26,7 +26,7 @@ public final class ConfigurationSwitches: PushReceiver {
         let known = try store.read("reading the switches") { items in
             try items.body(.switches, key: Self.key).map { try JSONDecoder().decode(SwitchSet.self, from: $0) }
         }
-        state = Mutex(known ?? SwitchSet())
+        state = LockedValue(known ?? SwitchSet())
     }
 
     /// Applies a full set or changes. Listeners are notified after the commit.
@@ -64,13 +64,13 @@ public final class ConfigurationSwitches: PushReceiver {
         state.withLock { $0.version == 0 ? nil : Date(timeIntervalSince1970: Double($0.fetchedAt) / 1_000) }
     }
     /// All switches that are set.
-    public var values: [String: SwitchValue] { state.withLock { $0.values } }
+    public var values: [String: JSONValue] { state.withLock { $0.values } }
 
     /// A new stream of changes. A reader that is more than 64 elements behind loses the oldest.
     public var news: AsyncStream<SwitchNews> { listeners.listen() }
 
     /// The value of a switch; nil when it is not set.
-    public func value(_ key: String) -> SwitchValue? { state.withLock { $0.values[key] } }
+    public func value(_ key: String) -> JSONValue? { state.withLock { $0.values[key] } }
 
     /// A text; the default when the switch is not set or has another type.
     public func text(_ key: String, default fallback: String) -> String {
@@ -79,17 +79,17 @@ public final class ConfigurationSwitches: PushReceiver {
 
     /// A Boolean; the default when the switch is not set or has another type.
     public func bool(_ key: String, default fallback: Bool) -> Bool {
-        if case .bool(let bool) = value(key) { bool } else { fallback }
+        if case .boolean(let flag) = value(key) { flag } else { fallback }
     }
 
     /// A number; the default when the switch is not set or has another type.
     public func number(_ key: String, default fallback: Double) -> Double {
-        if case .number(let number) = value(key) { number } else { fallback }
+        value(key)?.double ?? fallback
     }
 
     /// An integer; the default when the switch is not set, has another type or is not whole, such as 0.5.
     public func integer(_ key: String, default fallback: Int) -> Int {
-        if case .number(let number) = value(key) { Int(exactly: number) ?? fallback } else { fallback }
+        value(key)?.wholeNumber.flatMap { Int(exactly: $0) } ?? fallback
     }
 
     /// A value of a type of the app; the default when the switch is not set or cannot be decoded as the type.

@@ -1,16 +1,17 @@
 import Foundation
+import MobileSync
 
 /// A decoded push of switches; a pure value.
 struct SwitchPush: Hashable, Sendable {
     let version: Int64
     /// Whether `values` is a full set. Otherwise it has only changes, with null for a removed switch.
     let isFull: Bool
-    let values: [String: SwitchValue]
+    let values: [String: JSONValue]
 
     private struct Form: Decodable {
         let version: Int64
-        let values: [String: SwitchValue]?
-        let changes: [String: SwitchValue]?
+        let values: [String: JSONValue]?
+        let changes: [String: JSONValue]?
     }
 
     /// Decodes the JSON format of the README (Configuration switches).

@@ -1,10 +1,12 @@
+import MobileSync
+
 /// The switches after the last valid push; a pure value.
 struct SwitchSet: Codable, Hashable, Sendable {
     /// The version of the last push; 0 before the first one.
     private(set) var version: Int64 = 0
     /// The time at which it arrived, in milliseconds since 1970.
     private(set) var fetchedAt: Int64 = 0
-    private(set) var values: [String: SwitchValue] = [:]
+    private(set) var values: [String: JSONValue] = [:]
 
     /// Applies a push that is newer than the current set.
     ///

@@ -47,9 +47,9 @@ function segment(text, pattern) {
 }
 
 /**
- * Reads a pattern such as `/departments/:deptId(\\d+)?/:_employees?/:empId(\\d+)?`. A segment is a name, a key with an
+ * Reads a pattern such as `/departments/:deptId(\\d+)/:_employees?/:empId(\\d+)?`. A segment is a name, a key with an
  * expression for the whole segment, or `:_name`: a sub-collection with this name, or with a name that its expression
- * accepts. A path can end before each optional segment.
+ * accepts. A path can end before each key, because the key needs its collection, and before each optional segment.
  * @throws {ExpressError} `pattern`
  */
 export function readPattern(text) {
@@ -61,14 +61,48 @@ export function readPattern(text) {
     if (part.isKey && (!before || before.isKey)) {
       throw new ExpressError('pattern', `${name} in ${text} is a key without a collection before it`);
     }
-    if (part.isMarked && !after?.isKey) {
+    if (part.isMarked && after && !after.isKey) {
       throw new ExpressError('pattern', `${name} in ${text} is a collection without a key after it`);
     }
-    if (before?.isOptional && !part.isOptional) {
+    if (before?.isOptional && !part.isOptional && !part.isKey) {
       throw new ExpressError('pattern', `in ${text} all that comes after an optional segment must be optional`);
     }
   });
-  return segments;
+  return { segments };
+}
+
+export const fetchPolicies = ['FETCH_FROM_SERVICE_IF_ONLINE', 'FETCH_FROM_SERVICE',
+  'FETCH_FROM_CACHE_SCHEDULE_REFRESH'];
+
+/**
+ * Reads the object `syncExpress` of Oracle's configuration, `{handler, policies: [{path, fetchPolicy}]}`. The handler
+ * is `GenericRequestHandler` (default) or `OracleRestHandler`, for answers that are wrapped in `items`.
+ * @returns the patterns and the format of collections
+ * @throws {ExpressError} `invalid`, `pattern`
+ */
+export function readConfiguration(configuration) {
+  const check = (holds, message) => {
+    if (!holds) throw new ExpressError('invalid', `syncExpress${message}`);
+  };
+  const checkMembers = (value, names, at) => {
+    check(isRecord(value), `${at} is an object`);
+    const other = Object.keys(value).find((name) => !names.includes(name));
+    check(other === undefined, `${at}.${other} is not known; known members are ${names.join(', ')}`);
+  };
+  checkMembers(configuration, ['handler', 'policies'], '');
+  const { handler = 'GenericRequestHandler', policies } = configuration;
+  const handlers = { GenericRequestHandler: plainItems, OracleRestHandler: wrappedItems };
+  check(Object.hasOwn(handlers, handler), `.handler is one of ${Object.keys(handlers).join(', ')}`);
+  check(Array.isArray(policies) && policies.length > 0, '.policies is a list of at least one {path}');
+  const patterns = policies.map((policy, index) => {
+    const at = `.policies[${index}]`;
+    checkMembers(policy, ['path', 'fetchPolicy'], at);
+    const { path, fetchPolicy = fetchPolicies[0] } = policy;
+    check(typeof path === 'string', `${at}.path is a path pattern`);
+    check(fetchPolicies.includes(fetchPolicy), `${at}.fetchPolicy is one of ${fetchPolicies.join(', ')}`);
+    return { ...readPattern(path), fetchPolicy };
+  });
+  return { patterns, items: handlers[handler] };
 }
 
 /**
@@ -78,19 +112,21 @@ export function readPattern(text) {
  * @param segments decoded
  */
 export function matchPath(patterns, segments, keys = {}) {
-  const pattern = patterns.find((parts) => segments.length > 0 && segments.length <= parts.length
+  const found = patterns.find(({ segments: parts }) => segments.length > 0 && segments.length <= parts.length
     && segments.every((given, index) => given !== '' && parts[index].accepts(given))
-    && (parts[segments.length]?.isOptional ?? true));
-  if (!pattern) return null;
+    && (parts[segments.length] === undefined || parts[segments.length].isKey || parts[segments.length].isOptional));
+  if (!found) return null;
+  const { segments: pattern, fetchPolicy = fetchPolicies[0] } = found;
   const path = segments.map((given) => `/${segmentOf(given)}`).join('');
   const [last, next] = [pattern[segments.length - 1], pattern[segments.length]];
   const memberOf = ({ name }) => keys[name] ?? name;
   if (last.isKey) {
     const collection = path.slice(0, path.lastIndexOf('/'));
-    return { kind: 'object', path, object: path, collection, key: segments.at(-1), member: memberOf(last) };
+    return { kind: 'object', path, fetchPolicy, object: path, collection, key: segments.at(-1),
+      member: memberOf(last) };
   }
-  if (!next?.isKey) return { kind: 'document', path, object: path };
-  return { kind: 'collection', path, collection: path, member: memberOf(next), accepts: next.accepts };
+  if (!next?.isKey) return { kind: 'document', path, fetchPolicy, object: path };
+  return { kind: 'collection', path, fetchPolicy, collection: path, member: memberOf(next), accepts: next.accepts };
 }
 
 // ---- changes (pure) ------------------------------------------------------------------------------------------------

@@ -7,7 +7,8 @@
  * separately, and the app sees the answers with the changes applied. So a refused change leaves no trace. (RES.)
  */
 import { ExpressError, childOf, isLost, isRecord, isTemporary, keyIn, keysWithChanges, matchPath, moved, mustWait,
-  oneApplied, plainItems, readPattern, replaceKeys, segmentOf, temporariesIn, withChanges, withDependents,
+  oneApplied, plainItems, readConfiguration, readPattern, replaceKeys, segmentOf, temporariesIn, withChanges,
+  withDependents,
 } from './sync-express-rules.js';
 import { IndexedDBRows, MemoryRows, isQuota } from './sync-express-rows.js';
 
@@ -72,7 +73,9 @@ export class SyncExpress extends EventTarget {
 
   /**
    * @param {object} options
-   * @param {string[]} options.patterns the path patterns, see readPattern; the first match counts
+   * @param {string[]} [options.patterns] the path patterns, see readPattern; the first match counts
+   * @param {object} [options.syncExpress] instead of `patterns` and `items`: the object of this name in Oracle's
+   *   configuration, see readConfiguration
    * @param {string} [options.base] the address at which the paths begin: an origin, with or without a path; by default
    *   the page's origin
    * @param {string} [options.name] the name of the store, one for each API and user; `default` by default
@@ -86,15 +89,21 @@ export class SyncExpress extends EventTarget {
    * @param {number} [options.maxChanges] the most waiting changes; 1,000 by default
    * @throws {ExpressError} `pattern` or `invalid`
    */
-  constructor({ patterns, base = globalThis.location?.origin, name = 'default', rows, keys = {}, items = plainItems,
+  constructor({ patterns, syncExpress, base = globalThis.location?.origin, name = 'default', rows, keys = {}, items,
     headers = () => ({}), idempotencyHeader = null, timeoutMs = 30_000, maxChanges = 1_000,
     fetch = (...given) => globalThis.fetch(...given), isOnline = () => globalThis.navigator?.onLine !== false,
     locks = globalThis.navigator?.locks ?? null, page = globalThis } = {}) {
     super();
-    if (!Array.isArray(patterns) || patterns.length === 0) {
+    if (syncExpress !== undefined && (patterns !== undefined || items !== undefined)) {
+      throw new ExpressError('invalid', 'syncExpress sets the patterns and the items: leave out patterns and items');
+    }
+    if (syncExpress === undefined && (!Array.isArray(patterns) || patterns.length === 0)) {
       throw new ExpressError('pattern', 'patterns is a list of at least one path pattern');
     }
-    this.#patterns = patterns.map(readPattern);
+    const configuration = syncExpress === undefined
+      ? { patterns: patterns.map((pattern) => readPattern(pattern)), items: items ?? plainItems }
+      : readConfiguration(syncExpress);
+    this.#patterns = configuration.patterns;
     if (!URL.canParse(String(base)) || !/^https?:/.test(base)) {
       throw new ExpressError('invalid', 'base is the http or https address at which the patterns begin');
     }
@@ -103,8 +112,8 @@ export class SyncExpress extends EventTarget {
     }
     this.#base = new URL(String(base).replace(/[?#].*$/, '').replace(/\/+$/, ''));
     this.#rows = rows ?? (globalThis.indexedDB ? new IndexedDBRows(name) : new MemoryRows());
-    this.#options = { name, keys, items, headers, idempotencyHeader, timeoutMs, maxChanges, fetch, isOnline, locks,
-      page };
+    this.#options = { name, keys, items: configuration.items, headers, idempotencyHeader, timeoutMs, maxChanges, fetch,
+      isOnline, locks, page };
     page.addEventListener?.('online', this.#onOnline);
   }
 
@@ -347,7 +356,30 @@ export class SyncExpress extends EventTarget {
 
   // -- reading
 
+  /** Executes a fetch under the policy of its pattern. */
   async #get(located, request) {
+    if (located.fetchPolicy !== 'FETCH_FROM_CACHE_SCHEDULE_REFRESH') return this.#ask(located, request);
+    const cached = await this.#exclusively(async () => {
+      const state = await this.#load();
+      return this.#cachedAnswer(this.#translated(located, state), state);
+    });
+    if (!cached) return this.#ask(located, request);
+    // The refresh continues when the caller aborts its fetch.
+    this.#ask(located, new Request(request, { signal: null })).catch((error) => {
+      if (error.code !== 'offline') this.#emit('storeError', { error });
+    });
+    return cached;
+  }
+
+  /** Returns a target from the cache with the waiting changes applied; undefined when it is not cached. */
+  async #cachedAnswer(target, { changes }) {
+    const seen = await this.#visible(target, changes);
+    if (seen?.gone) return answerOf(404, undefined, 'cache');
+    return seen && answerOf(200, seen.value, seen.stale ? 'stale' : 'cache');
+  }
+
+  /** Asks the server, and answers from the cache when there is no network. */
+  async #ask(located, request) {
     const before = await this.#exclusively(async () => {
       const state = await this.#sendWaiting();
       return { ...state, target: this.#translated(located, state) };
@@ -360,11 +392,14 @@ export class SyncExpress extends EventTarget {
       if (answer && state.version === before.version) await this.#tryStoring(() => this.#cacheAnswer(target, answer));
       const isRefused = answer && !answer.response.ok && !isGone(answer.response.status);
       if (answer && (isRefused || state.changes.length === 0)) return answer.response;
-      const seen = await this.#visible(target, state.changes);
-      if (seen?.gone) return answerOf(404, undefined, 'cache');
-      if (seen) return answerOf(200, seen.value, seen.stale ? 'stale' : 'cache');
+      // Only this device has an object with a temporary key.
+      const mayUseCache = answer || target.fetchPolicy !== 'FETCH_FROM_SERVICE'
+        || temporariesIn(target.path).length > 0;
+      const cached = mayUseCache && await this.#cachedAnswer(target, state);
+      if (cached) return cached;
       if (answer) return answer.response;
-      throw new ExpressError('offline', `${target.path}${target.query} is not cached, and there is no network`);
+      throw new ExpressError('offline', `${target.path}${target.query} is not cached, or its fetch policy needs the `
+        + 'server, and there is no network');
     });
   }
 
@@ -415,7 +450,7 @@ export class SyncExpress extends EventTarget {
     await Promise.all(names.map(async ([name]) => {
       const query = name.includes('?') ? name.slice(name.indexOf('?')) : '';
       const copy = { ...target, query };
-      await this.#get(copy, new Request(this.#addressOf(copy))).catch((error) => {
+      await this.#ask(copy, new Request(this.#addressOf(copy))).catch((error) => {
         if (error.code !== 'offline') throw error;
       });
     }));

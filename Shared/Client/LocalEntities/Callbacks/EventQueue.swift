@@ -1,4 +1,4 @@
-import Synchronization
+import Concurrency
 
 /// Delivers events to a handler in the order of the commits, one at a time.
 final class EventQueue: Sendable {
@@ -7,7 +7,7 @@ final class EventQueue: Sendable {
         var isDelivering = false
     }
 
-    private let state = Mutex(State())
+    private let state = LockedValue(State())
     private let handler: any EntityHandler
 
     init(handler: any EntityHandler) { self.handler = handler }

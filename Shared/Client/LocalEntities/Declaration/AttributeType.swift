@@ -6,6 +6,8 @@ public enum AttributeType: String, Sendable, Hashable, CaseIterable {
     case integer
     /// A finite 64-bit floating-point number.
     case double
+    /// A decimal number with up to 38 digits, such as an amount of money; text in JSON.
+    case decimal
     /// True or false.
     case boolean
     /// A point in time, in whole milliseconds; in JSON milliseconds since 1970 or ISO 8601 text.

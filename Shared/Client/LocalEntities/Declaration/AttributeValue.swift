@@ -1,4 +1,5 @@
 public import Foundation
+public import MobileSync
 
 /// The value of an attribute in one row.
 public enum AttributeValue: Sendable, Hashable {
@@ -6,6 +7,7 @@ public enum AttributeValue: Sendable, Hashable {
     case text(String)
     case integer(Int64)
     case double(Double)
+    case decimal(Decimal)
     case boolean(Bool)
     case date(Date)
     case bytes([UInt8])
@@ -18,6 +20,7 @@ public enum AttributeValue: Sendable, Hashable {
         case .text: .text
         case .integer: .integer
         case .double: .double
+        case .decimal: .decimal
         case .boolean: .boolean
         case .date: .date
         case .bytes: .bytes
@@ -31,6 +34,8 @@ public enum AttributeValue: Sendable, Hashable {
     public var asInteger: Int64? { if case .integer(let value) = self { value } else { nil } }
     /// The number; nil for null and every other type.
     public var asDouble: Double? { if case .double(let value) = self { value } else { nil } }
+    /// The decimal number; nil for null and every other type.
+    public var asDecimal: Decimal? { if case .decimal(let value) = self { value } else { nil } }
     /// True or false; nil for null and every other type.
     public var asBoolean: Bool? { if case .boolean(let value) = self { value } else { nil } }
     /// The date; nil for null and every other type.
@@ -40,8 +45,8 @@ public enum AttributeValue: Sendable, Hashable {
     /// The JSON; nil for null and every other type.
     public var asJSON: JSONValue? { if case .json(let value) = self { value } else { nil } }
 
-    /// Converts the value to the stored form of a type: integers become doubles for a double attribute, and dates are
-    /// rounded to milliseconds.
+    /// Converts the value to the stored form of a type: integers become doubles for a double attribute, integers and
+    /// doubles become decimals for a decimal attribute, and dates are rounded to milliseconds.
     ///
     /// - Returns: nil when the value has another type, is not finite, or is text with a NUL, which would end the text
     ///   in SQLite.
@@ -52,9 +57,20 @@ public enum AttributeValue: Sendable, Hashable {
         case (.json(let value), .json): value == .null ? .null : self
         case (.double(let value), .double): value.isFinite ? self : nil
         case (.integer(let value), .double): .double(Double(value))
+        case (.decimal(let value), .decimal): value.isFinite ? self : nil
+        case (.integer(let value), .decimal): .decimal(Decimal(value))
+        case (.double(let value), .decimal): Self.decimal("\(value)")
         case (.date(let date), .date): Self.milliseconds(of: date).map { .moment($0) }
         default: nil
         }
+    }
+
+    /// A decimal number from its digits; nil for other text.
+    static func decimal(_ text: String) -> AttributeValue? {
+        guard text.wholeMatch(of: /[+-]?\d+(\.\d+)?([eE][+-]?\d+)?/) != nil, let value = Decimal(string: text),
+            value.isFinite
+        else { return nil }
+        return .decimal(value)
     }
 
     /// A date from milliseconds since 1970.
@@ -78,6 +94,7 @@ public enum AttributeValue: Sendable, Hashable {
         case .text(let value): .text(value)
         case .integer(let value): .integer(value)
         case .double(let value): .number(value)
+        case .decimal(let value): .text("\(value)")
         case .boolean(let value): .boolean(value)
         case .date(let value): .integer(Self.milliseconds(of: value) ?? 0)
         case .bytes(let value): .text(Data(value).base64EncodedString())
@@ -96,8 +113,17 @@ public enum AttributeValue: Sendable, Hashable {
         case (.number(let value), .integer):
             guard let whole = Int64(exactly: value) else { return nil }
             self = .integer(whole)
-        case (.integer(let value), .double): self = .double(Double(value))
-        case (.number(let value), .double): self = .double(value)
+        case (.integer, .double), (.number, .double), (.decimal, .double):
+            guard let value = wire.double else { return nil }
+            self = .double(value)
+        case (.text(let value), .decimal):
+            guard let decimal = Self.decimal(value) else { return nil }
+            self = decimal
+        case (.integer(let value), .decimal): self = .decimal(Decimal(value))
+        case (.number(let value), .decimal):
+            guard let decimal = Self.decimal("\(value)") else { return nil }
+            self = decimal
+        case (.decimal(let value), .decimal): self = .decimal(value)
         case (.boolean(let value), .boolean): self = .boolean(value)
         case (.integer(let value), .date):
             guard abs(Double(value)) <= 9_007_199_254_740_992 else { return nil }

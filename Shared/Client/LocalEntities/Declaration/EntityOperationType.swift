@@ -1,3 +1,5 @@
+import MobileSync
+
 /// The declaration of an operation of an entity type, other than create, update and delete.
 public struct EntityOperationType: Sendable, Hashable {
     /// The name in the backend; not `create`, `update`, `delete` or `children`.

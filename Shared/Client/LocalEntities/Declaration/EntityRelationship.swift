@@ -18,4 +18,16 @@ public struct EntityRelationship: Sendable, Hashable {
         self.foreignKey = foreignKey
         inverseName = inverse
     }
+
+    /// Declares a relationship to children of a Swift type.
+    ///
+    /// - Parameter foreignKey: the children's member that has the parent's key.
+    public init<Child: EntityRecord>(
+        _ name: String, to child: Child.Type, foreignKey: PartialKeyPath<Child>, inverse: String? = nil
+    ) {
+        // `EntitySchema` refuses the description of a key path as an attribute's name.
+        let attribute = try? RecordMembers(of: child).name(of: foreignKey)
+        self.init(
+            name, to: Child.entityType.name, foreignKey: attribute ?? "\(foreignKey)", inverse: inverse)
+    }
 }

@@ -11,7 +11,7 @@ public struct EntitySchema: Sendable, Hashable {
     /// The names of a row's state in queries.
     static let stateNames: Set<String> = [
         "pending", "pendingChange", "isCreated", "isUpdated", "isDeleted", "replayCounter", "replayPending",
-        "replayFailure",
+        "replayFailure", "hasLogRecords",
     ]
     /// The names of operations that an app cannot declare.
     static let ownOperations: Set<String> = ["create", "update", "delete", "children"]
@@ -65,6 +65,17 @@ public struct EntitySchema: Sendable, Hashable {
         types.filter { !$0.isLocalOnly && (group == nil || $0.group == group) }
     }
 
+    /// The type with a name.
+    ///
+    /// - Throws: `EntityError.noSuchClass`, also for a local-only type.
+    func synchronised(_ name: String) throws(EntityError) -> EntityType {
+        let type = try type(name)
+        guard !type.isLocalOnly else {
+            throw EntityError(.noSuchClass, "\(name) is local only and cannot be synchronised")
+        }
+        return type
+    }
+
     /// Whether an attribute stays readable in an encrypted store: SQLite needs it to find rows.
     func isReadable(_ attribute: EntityAttribute, of type: EntityType) -> Bool {
         attribute.isIndexed || attribute.name == type.keyAttribute
@@ -74,6 +85,7 @@ public struct EntitySchema: Sendable, Hashable {
     // MARK: Checks
 
     private static func check(_ type: EntityType) throws(EntityError) {
+        if let fault = type.fault { throw fault }
         guard let key = type.attributes.first(where: { $0.name == type.keyAttribute }) else {
             throw EntityError(
                 .invalidDeclaration, "\(type.name) has no attribute \(type.keyAttribute), which is declared as its key")

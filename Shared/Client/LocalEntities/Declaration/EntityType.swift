@@ -14,8 +14,10 @@ public struct EntityType: Sendable, Hashable {
     public let group: String
     /// Whether the type is local only: its rows are never sent, and no data arrives for it.
     public let isLocalOnly: Bool
+    /// The reason why the attributes of a Swift type could not be read. `EntitySchema` throws it.
+    var fault: EntityError?
 
-    /// Declares a type. `EntitySchema` checks it.
+    /// Declares a type with attributes by name. `EntitySchema` checks it.
     public init(
         _ name: String, key: String, attributes: [EntityAttribute], relationships: [EntityRelationship] = [],
         operations: [EntityOperationType] = [], group: String = "default", isLocalOnly: Bool = false
@@ -27,6 +29,40 @@ public struct EntityType: Sendable, Hashable {
         self.operations = operations
         self.group = group
         self.isLocalOnly = isLocalOnly
+    }
+
+    /// Declares a type whose attributes are the coded members of a Swift type, with their coding keys as names.
+    ///
+    /// An optional member is a nullable attribute. `String`, `UUID` and `URL` are text; integers, floating-point
+    /// numbers, `Decimal`, `Bool` and `Date` have a type of their own; `Data` and `[UInt8]` are bytes. An enum with raw
+    /// values has the type of these; it must be `CaseIterable`, unless it is optional. Everything else is JSON.
+    ///
+    /// - Parameters:
+    ///   - name: by default the name of the Swift type.
+    ///   - key: the member that identifies a row.
+    ///   - indexed: the members that have an index. They stay readable in the file of an encrypted store.
+    public init<Record: EntityRecord>(
+        of record: Record.Type, name: String? = nil, key: PartialKeyPath<Record>,
+        indexed: [PartialKeyPath<Record>] = [], relationships: [EntityRelationship] = [],
+        operations: [EntityOperationType] = [], group: String = "default", isLocalOnly: Bool = false
+    ) {
+        var attributes: [EntityAttribute] = []
+        var (keyName, fault) = ("", EntityError?.none)
+        do throws(EntityError) {
+            let members = try RecordMembers(of: record)
+            let indexes = try indexed.map { path throws(EntityError) in try members.name(of: path) }
+            keyName = try members.name(of: key)
+            attributes = members.attributes.map { member in
+                EntityAttribute(
+                    member.name, member.type, isNullable: member.isNullable, isIndexed: indexes.contains(member.name))
+            }
+        } catch {
+            fault = error
+        }
+        self.init(
+            name ?? String(describing: record), key: keyName, attributes: attributes, relationships: relationships,
+            operations: operations, group: group, isLocalOnly: isLocalOnly)
+        self.fault = fault
     }
 
     /// Returns the attribute with a name.

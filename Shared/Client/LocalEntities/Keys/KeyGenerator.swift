@@ -5,8 +5,8 @@ import MobileSync
 public final class KeyGenerator: Sendable {
     private let database: EntityDatabase
     private let source: any KeyRangeSource
-    /// Only one call of `refill` requests a range at a time.
-    private let lock = AsyncLock()
+    /// Only one call of `refill` for the store requests a range at a time.
+    private let requests: AsyncLock
 
     /// Makes a generator.
     ///
@@ -15,6 +15,7 @@ public final class KeyGenerator: Sendable {
     ///   - source: requests ranges from the server.
     public init(store: EntityStore, source: any KeyRangeSource) {
         database = store.database
+        requests = store.keyRequests
         self.source = source
     }
 
@@ -41,7 +42,7 @@ public final class KeyGenerator: Sendable {
     ///
     /// - Throws: `EntityError.persistence`.
     public func remaining() throws(EntityError) -> Int64 {
-        try database.turn("counting keys") { db, _ in
+        try database.read("counting keys") { db, _ in
             try Int64.fetchOne(db, sql: "SELECT sum(last_id - next_id + 1) FROM key_range") ?? 0
         }
     }
@@ -52,13 +53,13 @@ public final class KeyGenerator: Sendable {
     /// - Throws: errors of the source; `EntityError`: `invalidArgument` for an invalid range and for a range that
     ///   overlaps an earlier one; `persistence`.
     public func refill(whenBelow count: Int64) async throws {
-        try await lock.withLock {
+        try await requests.withLock {
             if try remaining() < count { try await request() }
         }
     }
 
     private func request() async throws {
-        let use = try database.turn("reading the use of keys") { db, _ in
+        let use = try database.read("reading the use of keys") { db, _ in
             try Row.fetchAll(
                 db, sql: "SELECT first_id, last_id, next_id FROM key_range WHERE NOT is_reported ORDER BY first_id"
             ).map { row in

@@ -1,12 +1,12 @@
+import Concurrency
 import Foundation
 import GRDB
-import Synchronization
 
 /// Generates keys on the device without the server (ENT2).
 public final class LocalKeyGenerator: Sendable {
     private let database: EntityDatabase
     /// Ids that are reserved on disk and not used yet.
-    private let left = Mutex<Range<Int64>>(0..<0)
+    private let left = LockedValue<Range<Int64>>(0..<0)
 
     init(database: EntityDatabase) { self.database = database }
 

@@ -105,7 +105,7 @@ struct LogRecordStore {
         try operations.insert(
             PendingOperation(
                 id: id, rootID: id, parentID: nil, component: Self.component, key: "", name: "create",
-                kind: .logRecords, body: try JSONValue.object(["logRecords": list]).bytes()))
+                kind: .logRecords, body: try JSONValue.object(["logRecords": list]).payload()))
     }
 
     /// Ends the submission of records: the server has accepted them, or they can be submitted again.

@@ -12,7 +12,8 @@ public struct AttributeTest: Sendable, Hashable {
     }
 
     /// The left side: `name` of the query's own type, or `alias.name`. A row's state has the names `pending`,
-    /// `pendingChange`, `isCreated`, `isUpdated`, `isDeleted`, `replayCounter`, `replayPending` and `replayFailure`.
+    /// `pendingChange`, `isCreated`, `isUpdated`, `isDeleted`, `replayCounter`, `replayPending`, `replayFailure` and
+    /// `hasLogRecords`.
     public var attribute: String
     /// The comparison.
     public var comparison: Comparison

@@ -9,21 +9,21 @@ public indirect enum EntityCondition: Sendable, Hashable {
 
     /// Makes a test with a value; `isNull` and `notNull` need none.
     public static func test(
-        _ attribute: String, _ comparison: Comparison, _ value: AttributeValue? = nil
+        _ attribute: String, _ comparison: AttributeTest.Comparison, _ value: AttributeValue? = nil
     ) -> EntityCondition {
         .test(AttributeTest(attribute, comparison, value.map { .value($0) } ?? .nothing))
     }
 
     /// Makes a test with another attribute.
     public static func test(
-        _ attribute: String, _ comparison: Comparison, attribute other: String
+        _ attribute: String, _ comparison: AttributeTest.Comparison, attribute other: String
     ) -> EntityCondition {
         .test(AttributeTest(attribute, comparison, .attribute(other)))
     }
 
     /// Makes a test with several values, for `isIn` and `notIn`.
     public static func test(
-        _ attribute: String, _ comparison: Comparison, values: [AttributeValue]
+        _ attribute: String, _ comparison: AttributeTest.Comparison, values: [AttributeValue]
     ) -> EntityCondition {
         .test(AttributeTest(attribute, comparison, .values(values)))
     }

@@ -24,6 +24,9 @@ struct QueryCompiler {
     struct Expression {
         let sql: String
         let type: AttributeType
+
+        /// The SQL to compare or sort by: decimals are stored as text, and have an order of their own.
+        var ordered: String { type == .decimal ? "(\(sql) COLLATE \(DecimalOrder.name))" : sql }
     }
 
     let query: EntityQuery
@@ -109,7 +112,7 @@ struct QueryCompiler {
                 throw EntityError(.invalidArgument, "rows can only be sorted by their own attributes")
             }
             let sorted = try expression(sort.attribute, root: root.name)
-            compiled.sql += "\(sorted.sql)\(sort.isDescending ? " DESC" : ""), "
+            compiled.sql += "\(sorted.ordered)\(sort.isDescending ? " DESC" : ""), "
         }
         compiled.sql += "id" + limit
         return try checked(compiled)
@@ -135,7 +138,7 @@ struct QueryCompiler {
         for sort in query.sorts {
             let column = query.columns.first { $0.name == sort.attribute }
             let sorted = try expression(of: column ?? .attribute(sort.attribute))
-            order.append(sorted.sql + (sort.isDescending ? " DESC" : ""))
+            order.append(sorted.ordered + (sort.isDescending ? " DESC" : ""))
         }
         if !isGrouped, !query.isDistinct { order.append("t0.id") }
         if !order.isEmpty { compiled.sql += " ORDER BY " + order.joined(separator: ", ") }
@@ -232,6 +235,14 @@ struct QueryCompiler {
         case "replayCounter": return Expression(sql: "\(row).replay_counter", type: .integer)
         case "replayPending": return Expression(sql: "\(row).replay_pending", type: .integer)
         case "replayFailure": return Expression(sql: "\(row).replay_failure", type: .integer)
+        case "hasLogRecords":
+            // The name of a type has no quotes.
+            let component = source.table.type.name
+            return Expression(
+                sql: """
+                    EXISTS (SELECT 1 FROM log_record WHERE component = '\(component)' \
+                    AND log_record.entity_key = \(row).entity_key)
+                    """, type: .boolean)
         default: break
         }
         let type = source.table.type
@@ -248,11 +259,13 @@ struct QueryCompiler {
         switch column {
         case .attribute(let name): return try expression(name)
         case .count: return Expression(sql: "count(*)", type: .integer)
-        case .sum(let name): return try aggregate("sum", name, [.integer, .double])
+        case .sum(let name):
+            return try expression(name).type == .decimal
+                ? aggregate(DecimalOrder.sumName, name, [.decimal]) : aggregate("sum", name, [.integer, .double])
         case .average(let name):
             return Expression(sql: try aggregate("avg", name, [.integer, .double]).sql, type: .double)
-        case .minimum(let name): return try aggregate("min", name, [.integer, .double, .date, .text])
-        case .maximum(let name): return try aggregate("max", name, [.integer, .double, .date, .text])
+        case .minimum(let name): return try aggregate("min", name, [.integer, .double, .decimal, .date, .text])
+        case .maximum(let name): return try aggregate("max", name, [.integer, .double, .decimal, .date, .text])
         }
     }
 
@@ -263,7 +276,7 @@ struct QueryCompiler {
         guard types.contains(value.type) else {
             throw EntityError(.wrongDataType, "\(function) cannot be applied to \(name) of type \(value.type.rawValue)")
         }
-        return Expression(sql: "\(function)(\(value.sql))", type: value.type)
+        return Expression(sql: "\(function)(\(value.ordered))", type: value.type)
     }
 
     /// The SQL function that decrypts a column, so that encrypted columns can be queried. They have no index.

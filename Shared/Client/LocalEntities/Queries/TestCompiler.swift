@@ -20,7 +20,7 @@ struct TestCompiler {
         default: break
         }
         let right = try operand(for: left)
-        let (x, y) = (left.sql, right.sql)
+        let (x, y) = (left.ordered, right.sql)
         switch test.comparison {
         // The first four cases are handled above.
         case .isNull, .notNull, .isIn, .notIn, .equal: return plain(x, "=", right)
@@ -66,7 +66,7 @@ struct TestCompiler {
         }
         let marks = Array(repeating: "?", count: arguments.count).joined(separator: ", ")
         let word = test.comparison == .isIn ? "IN" : "NOT IN"
-        return CompiledQuery("(\(left.sql) \(word) (\(marks)))", arguments)
+        return CompiledQuery("(\(left.ordered) \(word) (\(marks)))", arguments)
     }
 
     private func operand(for left: QueryCompiler.Expression) throws(EntityError) -> CompiledQuery {

@@ -94,8 +94,9 @@ public struct Entity: Sendable, Hashable {
         for attribute in type.attributes { fields[attribute.name] = recordFields[attribute.name] ?? .null }
     }
 
-    /// Sets the entity to the stored row.
-    mutating func load(_ row: StoredRow) {
+    /// Sets the entity to the stored row. The value is nil for a row that is not stored any more.
+    mutating func load(_ row: StoredRow?) {
+        guard let row else { return markRemoved(.localOnly) }
         isNew = false
         state = row.state
         fields = row.fields

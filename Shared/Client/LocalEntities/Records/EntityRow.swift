@@ -14,7 +14,14 @@ public struct EntityRow<Record: EntityRecord>: Sendable {
         entity = Entity(new: Record.entityType)
     }
 
-    init(_ entity: Entity) throws(EntityError) {
+    /// Makes the row of an `Entity`, such as a version of an `EntityConflict`.
+    ///
+    /// - Throws: `EntityError.wrongDataType` when the attributes do not match the Swift type.
+    public init(_ entity: Entity) throws(EntityError) {
+        let typeName = Record.entityType.name
+        guard entity.type.name == typeName else {
+            throw EntityError(.wrongDataType, "the row is of \(entity.type.name), not of \(typeName)")
+        }
         record = try RecordCoder.record(Record.self, of: entity.fields)
         self.entity = entity
     }
@@ -64,8 +71,28 @@ public struct EntityRow<Record: EntityRecord>: Sendable {
     ) throws(EntityError) -> Value {
         var taken = try taken()
         let value = try body(&taken)
-        record = try RecordCoder.record(Record.self, of: taken.fields)
-        entity = taken
+        try load(taken)
         return value
+    }
+
+    /// Executes a change that is submitted on the row as an `Entity`, and copies the result back.
+    mutating func submitting(
+        _ entity: Entity, _ change: (inout Entity) async throws(EntityError) -> Void
+    ) async throws(EntityError) {
+        var entity = entity
+        do {
+            try await change(&entity)
+        } catch {
+            // The change is stored in spite of the error, and the row must show that.
+            if error.code == .submission { try load(entity) }
+            throw error
+        }
+        try load(entity)
+    }
+
+    /// Sets the row to an `Entity`.
+    mutating func load(_ entity: Entity) throws(EntityError) {
+        record = try RecordCoder.record(Record.self, of: entity.fields)
+        self.entity = entity
     }
 }

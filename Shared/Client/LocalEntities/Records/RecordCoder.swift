@@ -1,4 +1,5 @@
 import Foundation
+import MobileSync
 
 /// Converts records to attributes and back, through JSON.
 enum RecordCoder {
@@ -9,16 +10,8 @@ enum RecordCoder {
         let type = Record.entityType
         let members: [String: JSONValue]
         do {
-            let encoder = JSONEncoder()
-            encoder.dateEncodingStrategy = .custom { date, encoder in
-                guard let whole = AttributeValue.milliseconds(of: date) else {
-                    throw EntityError(.wrongDataType, "\(type.name) has a date that cannot be stored in milliseconds")
-                }
-                var container = encoder.singleValueContainer()
-                try container.encode(whole)
-            }
-            let coded = try encoder.encode(record)
-            members = try JSONValue(parsing: coded).members ?? [:]
+            let coded = try encoder(for: type).encode(record)
+            members = try JSONValue(payload: coded).members ?? [:]
         } catch {
             throw error as? EntityError ?? EntityError(.wrongDataType, "\(type.name) cannot be encoded (\(error))")
         }
@@ -39,18 +32,52 @@ enum RecordCoder {
     static func record<Record: EntityRecord>(
         _: Record.Type, of fields: [String: AttributeValue]
     ) throws(EntityError) -> Record {
-        let members = fields.compactMapValues { $0 == .null ? nil : $0.wire }
+        let members = fields.compactMapValues { value -> JSONValue? in
+            switch value {
+            case .null: nil
+            // A `Decimal` is coded as a number.
+            case .decimal(let number): .decimal(number)
+            // The form of `[UInt8]`; the decoder below makes `Data` of it too.
+            case .bytes(let bytes): .array(bytes.map { .integer(Int64($0)) })
+            default: value.wire
+            }
+        }
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .custom { decoder in
             let whole = try decoder.singleValueContainer().decode(Int64.self)
             return Date(timeIntervalSince1970: Double(whole) / 1_000)
         }
+        decoder.dataDecodingStrategy = .custom { decoder in
+            Data(try decoder.singleValueContainer().decode([UInt8].self))
+        }
         do {
-            return try decoder.decode(Record.self, from: Data(JSONValue.object(members).bytes()))
+            return try decoder.decode(Record.self, from: Data(JSONValue.object(members).payload()))
         } catch {
             throw EntityError(
                 .wrongDataType, "a row of \(Record.entityType.name) does not match its Swift type (\(error))")
         }
+    }
+
+    /// A value of a member in the stored form of its attribute; nil for null. A value that does not fit the attribute
+    /// is returned as JSON, which no comparison accepts.
+    static func attribute(of value: some Encodable, _ name: String, in type: EntityType) -> AttributeValue? {
+        guard let coded = try? encoder(for: type).encode([value]), let list = try? JSONValue(payload: coded),
+            case .array(let values) = list, let member = values.first, member != .null
+        else { return nil }
+        let declared = type.attributes.first { $0.name == name }
+        return declared.flatMap { Self.value(of: member, for: $0.type) } ?? .json(member)
+    }
+
+    private static func encoder(for type: EntityType) -> JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.dateEncodingStrategy = .custom { date, encoder in
+            guard let whole = AttributeValue.milliseconds(of: date) else {
+                throw EntityError(.wrongDataType, "\(type.name) has a date that cannot be stored in milliseconds")
+            }
+            var container = encoder.singleValueContainer()
+            try container.encode(whole)
+        }
+        return encoder
     }
 
     private static func value(of member: JSONValue, for type: AttributeType) -> AttributeValue? {

@@ -14,8 +14,8 @@ struct ColumnRewrite {
             let (name, text): (String, String) = (row[0], row[1])
             let declaration = try JSONDecoder().decode(TableDeclaration.self, from: Data(text.utf8))
             for attribute in declaration.sealed.sorted() { try self.attribute(attribute, of: name) }
-            try bytes("original", of: EntityTable.name(of: name), by: "entity_key") {
-                EntityTable.originalPlace(name, $0)
+            for column in EntityTable.VersionColumn.allCases {
+                try bytes(column.rawValue, of: EntityTable.name(of: name), by: "entity_key") { column.place(name, $0) }
             }
         }
         try bytes("body", of: "operation", by: "id", place: PendingOperation.bodyPlace)

@@ -1,9 +1,13 @@
+import Concurrency
+import Dispatch
 import Foundation
 import GRDB
 import MobileSync
-import Synchronization
 
-/// The SQLite file of an entity store and its key. One caller at a time uses it.
+/// The SQLite file of an entity store and its key.
+///
+/// One caller at a time writes. Each read has a connection of a pool and a snapshot of its own, so it waits neither for
+/// a writer nor for another reader. A change of the key waits for all readers, and readers wait for it.
 ///
 /// `synchronous=FULL`: data that the app has saved or confirmed must survive a power failure.
 final class EntityDatabase: Sendable {
@@ -11,14 +15,14 @@ final class EntityDatabase: Sendable {
     let tables: [String: EntityTable]
     /// Whether SQLite could not read the file. It was then renamed with the suffix `.damaged`.
     let replacedDamaged: Bool
-    private let database: DatabaseQueue
+    private let pool: DatabasePool
     private let key: CipherBox
-    /// The thread that uses the database now.
-    private let turnThread = Mutex<ObjectIdentifier?>(nil)
+    /// The threads that use a connection now.
+    private let turnThreads = LockedValue<Set<ObjectIdentifier>>([])
 
-    /// The current key; it changes only while the database is used.
+    /// The current key; it changes only while no connection is used.
     private final class CipherBox: Sendable {
-        let cipher = Mutex<StoreCipher?>(nil)
+        let cipher = LockedValue<StoreCipher?>(nil)
     }
 
     /// Opens or creates the file.
@@ -35,10 +39,12 @@ final class EntityDatabase: Sendable {
         let box = CipherBox()
         self.key = box
         do {
-            (database, replacedDamaged) = try SQLiteFile.open(
+            (pool, replacedDamaged) = try SQLiteFile.openPool(
                 path, label: "local-entities", migrator: EntityStoreSchema.migrator
             ) { db in
                 db.add(function: QueryCompiler.openFunction { box.cipher.withLock { $0 } })
+                db.add(function: DecimalOrder.sum)
+                db.add(collation: DecimalOrder.collation)
                 let page = try Int.fetchOne(db, sql: "PRAGMA page_size") ?? 4_096
                 try db.execute(sql: "PRAGMA max_page_count = \(max(1, limit / page))")
             }
@@ -54,27 +60,84 @@ final class EntityDatabase: Sendable {
 
     // MARK: Access
 
-    /// Executes a step with exclusive use of the database, without a transaction.
+    /// Executes a step as the only writer, without a transaction.
     ///
-    /// - Throws: `EntityError.persistence` with the step's name, also when this thread already uses the database; an
+    /// - Throws: `EntityError.persistence` with the step's name, also inside another turn or read of this thread; an
     ///   `EntityError` of the body is rethrown.
     func turn<Value>(
         _ step: String, _ body: (Database, StoreCipher?) throws -> Value
     ) throws(EntityError) -> Value {
-        let me = ObjectIdentifier(Thread.current)
-        guard turnThread.withLock({ $0 != me }) else {
-            throw EntityError(
-                .persistence, "\(step) was called inside a transaction; use the calls of EntityTransaction there")
+        try outsideTransaction(step) {
+            try pool.writeWithoutTransaction { db in try inTurn { try body(db, cipher) } }
         }
+    }
+
+    /// Reads from a snapshot, which has every change that was committed before the call.
+    ///
+    /// - Throws: as `turn`.
+    func read<Value>(
+        _ step: String, _ body: (Database, StoreCipher?) throws -> Value
+    ) throws(EntityError) -> Value {
+        try outsideTransaction(step) { try pool.read { db in try inTurn { try body(db, cipher) } } }
+    }
+
+    /// Reads as `read` does, on a thread of the pool. The caller's thread does not wait.
+    ///
+    /// - Throws: as `turn`; `CancellationError`.
+    func readAsynchronously<Value: Sendable>(
+        _ step: String, _ body: @escaping @Sendable (Database, StoreCipher?) throws -> Value
+    ) async throws -> Value {
         do {
-            return try database.writeWithoutTransaction { db in
-                turnThread.withLock { $0 = ObjectIdentifier(Thread.current) }
-                defer { turnThread.withLock { $0 = nil } }
-                return try body(db, key.cipher.withLock { $0 })
-            }
+            return try await pool.read { [self] db in try inTurn { try body(db, cipher) } }
+        } catch let error as CancellationError {
+            throw error
         } catch {
             throw EntityError.wrapping(error, step)
         }
+    }
+
+    /// Reads now and after each commit that changes the rows it read, until the result is released. Values that do not
+    /// differ from the one before are left out. The caller's thread does not wait.
+    ///
+    /// - Parameters:
+    ///   - fetch: always reads the same tables and columns.
+    ///   - onError: called at most once; no value follows.
+    ///   - onChange: called with one value at a time, in the order of the commits.
+    func observe<Value: Sendable & Equatable>(
+        _ fetch: @escaping @Sendable (Database, StoreCipher?) throws -> Value,
+        onError: @escaping @Sendable (any Error) -> Void, onChange: @escaping @Sendable (Value) -> Void
+    ) -> AnyDatabaseCancellable {
+        ValueObservation.trackingConstantRegion { [self] db in try inTurn { try fetch(db, cipher) } }
+            .removeDuplicates()
+            .start(
+                in: pool, scheduling: .async(onQueue: DispatchQueue(label: "local-entities observation")),
+                onError: onError, onChange: onChange)
+    }
+
+    private var cipher: StoreCipher? { key.cipher.withLock { $0 } }
+
+    private func outsideTransaction<Value>(
+        _ step: String, _ body: () throws -> Value
+    ) throws(EntityError) -> Value {
+        let me = ObjectIdentifier(Thread.current)
+        guard !turnThreads.withLock({ $0.contains(me) }) else {
+            throw EntityError(
+                .persistence,
+                "\(step) was called inside a transaction or a read; use the calls of its argument there")
+        }
+        do {
+            return try body()
+        } catch {
+            throw EntityError.wrapping(error, step)
+        }
+    }
+
+    /// Executes the body of a transaction or a read. A call of the store inside of it would wait for itself.
+    private func inTurn<Value>(_ body: () throws -> Value) rethrows -> Value {
+        let me = ObjectIdentifier(Thread.current)
+        let isFirst = turnThreads.withLock { $0.insert(me).inserted }
+        defer { if isFirst { turnThreads.withLock { _ = $0.remove(me) } } }
+        return try body()
     }
 
     /// Executes a step in one transaction; the change is on disk when the call returns.
@@ -130,19 +193,23 @@ final class EntityDatabase: Sendable {
     ///
     /// - Throws: `EntityError.persistence`; the former key stays valid then.
     func change(to new: StoreCipher?) throws(EntityError) {
-        try turn("changing the store's key") { db, old in
-            // Overwritten data must not stay in free pages.
-            try db.execute(sql: "PRAGMA secure_delete = ON")
-            defer { try? db.execute(sql: "PRAGMA secure_delete = OFF") }
-            try db.inTransaction(.immediate) {
-                try ColumnRewrite(db: db, from: old, to: new).everything()
-                return .commit
-            }
-            // The file has the new key now, even when the clean-up fails. Free pages still contain data that was
-            // deleted earlier, and the write-ahead log contains the former form.
-            key.cipher.withLock { $0 = new }
-            if old == nil { try? db.execute(sql: "VACUUM") }
-            try? db.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)")
+        try outsideTransaction("changing the store's key") {
+            try pool.barrierWriteWithoutTransaction { db in try inTurn { try rewrite(db, from: cipher, to: new) } }
         }
+    }
+
+    private func rewrite(_ db: Database, from old: StoreCipher?, to new: StoreCipher?) throws {
+        // Overwritten data must not stay in free pages.
+        try db.execute(sql: "PRAGMA secure_delete = ON")
+        defer { try? db.execute(sql: "PRAGMA secure_delete = OFF") }
+        try db.inTransaction(.immediate) {
+            try ColumnRewrite(db: db, from: old, to: new).everything()
+            return .commit
+        }
+        // The file has the new key now, even when the clean-up fails. Free pages still contain data that was deleted
+        // earlier, and the write-ahead log contains the former form.
+        key.cipher.withLock { $0 = new }
+        if old == nil { try? db.execute(sql: "VACUUM") }
+        try? db.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)")
     }
 }

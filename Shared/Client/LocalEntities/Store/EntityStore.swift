@@ -1,11 +1,11 @@
+import Concurrency
 public import MobileSync
-import Synchronization
 
 /// Stores typed records in one SQLite file. Oplogs update them, the app changes them, and the changes are sent to the
 /// server (ENT1).
 ///
 /// All calls can be made from any task. A change is on disk when its call returns. The errors are `EntityError`.
-public final class EntityStore: Sendable {
+public final class EntityStore: EntityReader, Sendable {
     /// The smallest limit of a store's size, in bytes.
     private static let leastLimit = 1_000_000
 
@@ -14,11 +14,15 @@ public final class EntityStore: Sendable {
     let sender: OperationSender
     let handler: any EntityHandler
     /// The arguments of the last `beginSynchronize`.
-    let synchronization = Mutex(SynchronizationRequest())
+    let synchronization = LockedValue(SynchronizationRequest())
+    /// Held while a key generator of this store requests keys from the server.
+    let keyRequests = AsyncLock()
     /// Generates keys on the device: numbers for rows that stay on the device, and GUIDs for all rows.
     public let localKeys: LocalKeyGenerator
     /// The user of the data; empty: the device.
     public let userID: String
+    /// Whether a user is the store's. Two spellings of one character are two users.
+    func isOf(_ userID: String) -> Bool { userID.utf8.elementsEqual(self.userID.utf8) }
 
     /// Opens or creates the store and updates its tables to the schema.
     ///
@@ -38,7 +42,7 @@ public final class EntityStore: Sendable {
         userID = configuration.userID
         transactions = TransactionRunner(
             database: database, limit: configuration.storeLimit, handler: configuration.handler,
-            clock: configuration.clock)
+            clock: configuration.clock, resolver: configuration.resolveConflict)
         sender = OperationSender(
             transactions: transactions, submitter: submitter, userID: userID.isEmpty ? nil : userID,
             clock: configuration.clock)
@@ -53,10 +57,26 @@ public final class EntityStore: Sendable {
 
     // MARK: Access
 
-    /// Reads with exclusive use of the database.
+    /// Reads from a snapshot.
     func read<Value>(
-        _ step: String, _ body: (EntityTransaction) throws -> Value
+        _ step: String, _ body: (EntitySnapshot) throws -> Value
     ) throws(EntityError) -> Value { try transactions.read(step, body) }
+
+    public func snapshot<Value>(_ body: (EntitySnapshot) throws -> Value) throws(EntityError) -> Value {
+        try read("reading", body)
+    }
+
+    /// Reads several things from one snapshot, without a wait of the caller's thread. The body runs on a thread of the
+    /// store, beside writers and other readers, and sees every change that was committed before. It must use only the
+    /// snapshot's calls, and must not keep the snapshot.
+    ///
+    /// The other reading calls block their thread while SQLite reads. On the main thread, prefer this call or
+    /// `observe`.
+    ///
+    /// - Throws: the errors of the body, if they are `EntityError`; `EntityError.persistence`; `CancellationError`.
+    public func read<Value: Sendable>(
+        _ body: @escaping @Sendable (EntitySnapshot) throws -> Value
+    ) async throws -> Value { try await transactions.readAsynchronously("reading", body) }
 
     /// Executes one transaction, then delivers its events to the handler.
     func write<Value>(

@@ -15,6 +15,13 @@ public struct EntityStoreConfiguration: Sendable {
     public var storeLimit: Int
     /// Receives the store's events; by default none.
     public var handler: any EntityHandler
+    /// Decides about an edit of a row that has changed on the server, with the base, my and their version. Nil, the
+    /// default: the edit stays, is sent with the counter of its base, and the server decides.
+    ///
+    /// The store calls it when a new version arrives while a change is pending, and when the server refuses a change
+    /// that was in flight meanwhile. It runs inside a transaction, so it must not call the store. An error leaves the
+    /// edit as it is, with a log record. A change that was refused is submitted again after the decision.
+    public var resolveConflict: EntityConflict.Resolver?
     /// The clock of the device.
     public var clock: @Sendable () -> Date
 
@@ -22,6 +29,7 @@ public struct EntityStoreConfiguration: Sendable {
     public init(
         path: String, schema: EntitySchema, userID: String = "", encryptionKey: [UInt8]? = nil,
         storeLimit: Int = 100_000_000, handler: (any EntityHandler)? = nil,
+        resolveConflict: EntityConflict.Resolver? = nil,
         clock: @escaping @Sendable () -> Date = { Date() }
     ) {
         self.path = path
@@ -30,6 +38,7 @@ public struct EntityStoreConfiguration: Sendable {
         self.encryptionKey = encryptionKey
         self.storeLimit = storeLimit
         self.handler = handler ?? SilentHandler()
+        self.resolveConflict = resolveConflict
         self.clock = clock
     }
 }

@@ -9,6 +9,15 @@ enum EntityStoreSchema {
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1 entities") { try $0.execute(sql: step1) }
+        migrator.registerMigration("2 base versions") { db in
+            for name in try String.fetchAll(db, sql: "SELECT name FROM entity_type") {
+                for column in EntityTable.baseColumns {
+                    try db.execute(sql: "ALTER TABLE \(EntityTable.name(of: name)) ADD COLUMN \(column)")
+                }
+            }
+            // For `hasLogRecords` in queries.
+            try db.execute(sql: "CREATE INDEX log_record_row ON log_record (component, entity_key)")
+        }
         return migrator
     }
 

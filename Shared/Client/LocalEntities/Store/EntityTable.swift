@@ -17,7 +17,7 @@ struct EntityTable: Sendable {
     /// The columns of a row's state, in the order in which `StoredRow` is read and written.
     private static let stateColumns = [
         "replay_counter", "replay_pending", "replay_failure", "in_flight", "flags", "pending_change", "original",
-        "server_counter", "base_counter", "operation_id", "change_order",
+        "server_counter", "base_counter", "operation_id", "change_order", "base", "has_conflict",
     ]
 
     init(_ type: EntityType, in schema: EntitySchema) {
@@ -36,6 +36,9 @@ struct EntityTable: Sendable {
     /// The column of an attribute.
     static func column(_ attribute: String) -> String { "\"a_\(attribute)\"" }
 
+    /// The columns that the second migration adds to the tables of earlier versions.
+    static let baseColumns = ["base BLOB", "has_conflict INTEGER NOT NULL DEFAULT 0"]
+
     /// The statements that create the table, without the indexes of attributes.
     static func creation(of type: EntityType) -> String {
         """
@@ -45,6 +48,7 @@ struct EntityTable: Sendable {
             in_flight TEXT, flags INTEGER NOT NULL, pending_change TEXT NOT NULL,
             original BLOB, server_counter INTEGER, base_counter INTEGER, operation_id TEXT,
             change_order INTEGER NOT NULL,
+            \(baseColumns.joined(separator: ", ")),
             \(type.attributes.map { column($0.name) }.joined(separator: ", ")));
         CREATE INDEX "p_\(type.name)" ON \(name(of: type.name)) (change_order) WHERE pending_change <> 'N';
         """
@@ -83,10 +87,12 @@ struct EntityTable: Sendable {
         }
         let state = PendingState(
             counter: row[1], pending: row[2], failure: row[3], inFlight: row[4], flags: row[5])
-        let original: Data? = row[7]
+        let (original, base): (Data?, Data?) = (row[7], row[12])
         return StoredRow(
             key: key, fields: fields, state: state,
-            original: try original.map { try self.fields(ofOriginal: $0, key: key, cipher: cipher) },
+            original: try original.map { try self.fields(of: $0, at: .original, key: key, cipher: cipher) },
+            hasConflict: row[13],
+            base: try base.map { try self.fields(of: $0, at: .base, key: key, cipher: cipher) },
             serverCounter: row[8], baseCounter: row[9], operationID: row[10], changeOrder: row[11])
     }
 
@@ -97,9 +103,11 @@ struct EntityTable: Sendable {
             state.replayCounter.databaseValue, state.replayPending.databaseValue, state.replayFailure.databaseValue,
             state.inFlight?.rawValue.databaseValue ?? .null, state.flags.databaseValue,
             state.pendingChange.rawValue.databaseValue,
-            try row.original.map { try originalColumn($0, key: row.key, cipher: cipher) } ?? .null,
+            try row.original.map { try column(of: $0, at: .original, key: row.key, cipher: cipher) } ?? .null,
             row.serverCounter?.databaseValue ?? .null, row.baseCounter?.databaseValue ?? .null,
             row.operationID?.databaseValue ?? .null, row.changeOrder.databaseValue,
+            try row.base.map { try column(of: $0, at: .base, key: row.key, cipher: cipher) } ?? .null,
+            row.hasConflict.databaseValue,
         ]
         for attribute in type.attributes {
             var value = try FieldColumn.value(of: row.fields[attribute.name] ?? .null)
@@ -118,27 +126,30 @@ struct EntityTable: Sendable {
         try db.cachedStatement(sql: "DELETE FROM \(name) WHERE entity_key = ?").execute(arguments: [key])
     }
 
-    // MARK: Originals
+    // MARK: Versions of the server
 
-    private func originalColumn(
-        _ fields: [String: AttributeValue], key: String, cipher: StoreCipher?
+    /// A column with all attributes of a version of the server, as JSON.
+    enum VersionColumn: String, CaseIterable {
+        case original, base
+
+        /// The context with which the column is encrypted; no attribute has this name.
+        func place(_ typeName: String, _ key: String) -> String { FieldColumn.place(typeName, "#\(rawValue)", key) }
+    }
+
+    private func column(
+        of fields: [String: AttributeValue], at column: VersionColumn, key: String, cipher: StoreCipher?
     ) throws -> DatabaseValue {
-        let plain = Data(try JSONValue.object(fields.mapValues(\.wire)).bytes())
-        return try (cipher?.seal(plain, for: Self.originalPlace(type.name, key)) ?? plain).databaseValue
+        let plain = Data(try JSONValue.object(fields.mapValues(\.wire)).payload())
+        return try (cipher?.seal(plain, for: column.place(type.name, key)) ?? plain).databaseValue
     }
 
-    /// The context with which an original is encrypted; no attribute has this name.
-    static func originalPlace(_ typeName: String, _ key: String) -> String {
-        FieldColumn.place(typeName, "#original", key)
-    }
-
-    /// The attributes of an original. An attribute that was declared later is null; an attribute that is not declared
-    /// any more is left out.
+    /// The attributes of a version. An attribute that was declared later is null; an attribute that is not declared any
+    /// more is left out.
     private func fields(
-        ofOriginal column: Data, key: String, cipher: StoreCipher?
+        of stored: Data, at column: VersionColumn, key: String, cipher: StoreCipher?
     ) throws -> [String: AttributeValue] {
-        let plain = try cipher?.open(column, for: Self.originalPlace(type.name, key)) ?? column
-        return try fields(ofWire: try JSONValue(parsing: plain).members ?? [:])
+        let plain = try cipher?.open(stored, for: column.place(type.name, key)) ?? stored
+        return try fields(ofWire: try JSONValue(payload: plain).members ?? [:])
     }
 
     /// Decodes attributes that this library has written.

@@ -1,9 +1,4 @@
 extension EntityTransaction {
-    /// Makes a row that is not stored yet; all its attributes are null.
-    ///
-    /// - Throws: `EntityError.noSuchClass`.
-    public func makeEntity(_ typeName: String) throws(EntityError) -> Entity { Entity(new: try schema.type(typeName)) }
-
     /// Stores a new row and its children; it is pending until the server has accepted it.
     ///
     /// - Throws: `EntityError`: `wrongDataType`; `persistence` when a row with this key exists.
@@ -81,30 +76,6 @@ extension EntityTransaction {
         if entity.isNew { try create(&entity) } else { try update(&entity) }
     }
 
-    /// Replaces the values and state in memory by the stored ones.
-    ///
-    /// - Throws: `EntityError.objectNotFound`.
-    public func refresh(_ entity: inout Entity) throws(EntityError) {
-        let type = entity.type
-        let key = try entity.savedKey()
-        let row = try step("refreshing") { try rows.stored(type.name, key) }
-        guard let row else { throw EntityError(.objectNotFound, "no row of \(type.name) has this key") }
-        entity.load(row)
-    }
-
-    /// Returns the server's last known version of a pending row; nil when it has none.
-    ///
-    /// - Throws: `EntityError.objectNotFound`.
-    public func original(of entity: Entity) throws(EntityError) -> Entity? {
-        let key = try entity.savedKey()
-        let row = try step("reading the original") { try rows.stored(entity.type.name, key) }
-        guard var row else { throw EntityError(.objectNotFound, "no row of \(entity.type.name) has this key") }
-        guard let fields = row.serverFields else { return nil }
-        row.fields = fields
-        row.state = .imported(counter: row.serverCounter)
-        return Entity(type: entity.type, row: row)
-    }
-
     // MARK: Parts
 
     /// The store's own declaration of the type.
@@ -116,10 +87,14 @@ extension EntityTransaction {
         if old.state.ownChange == .nothing {
             before.beginEdit(order: try rows.nextChangeOrder())
         } else if old.state.replayFailure == old.state.replayCounter, old.state.replayFailure > 0 {
-            // The app has seen the refusal and the server's version, so its new edit is based on that version.
-            before.baseCounter = old.serverCounter
+            // The app has seen the refusal and the server's version, so its new edit is based on that version, and does
+            // not undo what only others have changed.
+            before.takeTheirs()
+            for (name, theirs) in before.fields where row.fields[name] == old.fields[name] { row.fields[name] = theirs }
+            before.rebase()
         }
-        (row.original, row.baseCounter, row.changeOrder) = (before.original, before.baseCounter, before.changeOrder)
+        (row.original, row.base, row.hasConflict) = (before.original, before.base, before.hasConflict)
+        (row.baseCounter, row.changeOrder) = (before.baseCounter, before.changeOrder)
         guard row.state.update() else {
             throw EntityError(.objectNotFound, "the row is deleted")
         }

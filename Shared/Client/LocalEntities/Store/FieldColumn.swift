@@ -5,8 +5,8 @@ import MobileSync
 /// Encodes attributes as column values, plain or encrypted.
 ///
 /// SQLite compares the stored values, so each type has one form: text, integer (dates in milliseconds, false and true
-/// as 0 and 1), double, bytes; JSON as its text. An encrypted column has the same form as bytes with a type letter in
-/// front.
+/// as 0 and 1), double, bytes; decimals as their digits; JSON as its text. An encrypted column has the same form as
+/// bytes with a type letter in front.
 enum FieldColumn {
     /// The column value of an attribute.
     static func value(of value: AttributeValue) throws(EntityError) -> DatabaseValue {
@@ -15,10 +15,11 @@ enum FieldColumn {
         case .text(let text): text.databaseValue
         case .integer(let number): number.databaseValue
         case .double(let number): number.databaseValue
+        case .decimal(let number): "\(number)".databaseValue
         case .boolean(let flag): (flag ? 1 : 0).databaseValue
         case .date(let date): (AttributeValue.milliseconds(of: date) ?? 0).databaseValue
         case .bytes(let bytes): Data(bytes).databaseValue
-        case .json(let json): String(decoding: try json.bytes(), as: UTF8.self).databaseValue
+        case .json(let json): String(decoding: try json.payload(), as: UTF8.self).databaseValue
         }
     }
 
@@ -29,17 +30,18 @@ enum FieldColumn {
         switch (value.storage, type) {
         case (.null, _): return .null
         case (.string(let text), .text): return .text(text)
-        case (.string(let text), .json): return .json(try JSONValue(parsing: text.utf8))
+        case (.string(let text), .json): return .json(try JSONValue(payload: text.utf8))
         case (.int64(let number), .integer): return .integer(number)
         case (.int64(let number), .boolean): return .boolean(number != 0)
         case (.int64(let number), .date): return .moment(number)
         case (.int64(let number), .double): return .double(Double(number))
         case (.double(let number), .double): return .double(number)
         case (.blob(let data), .bytes): return .bytes([UInt8](data))
-        default:
-            throw EntityError(
-                .persistence, "a column has a value that does not match its attribute of type \(type.rawValue)")
+        case (.string(let text), .decimal): if let value = AttributeValue.decimal(text) { return value }
+        default: break
         }
+        throw EntityError(
+            .persistence, "a column has a value that does not match its attribute of type \(type.rawValue)")
     }
 
     // MARK: Encryption

@@ -1,3 +1,5 @@
+import MobileSync
+
 /// One row of an entity oplog.
 struct ImportEntry: Sendable, Hashable {
     /// The entity type's name: the Sync ID, or the entry's own `component`; a parent's import can contain its children.
@@ -13,7 +15,7 @@ struct ImportEntry: Sendable, Hashable {
     ///
     /// - Throws: `EntityError.wrongDataType` for any other payload; nothing of it is imported then.
     static func all(in payload: some Sequence<UInt8>, component: String) throws(EntityError) -> [ImportEntry] {
-        guard let members = try JSONValue(parsing: payload).members else {
+        guard let members = try JSONValue(payload: payload).members else {
             throw EntityError(.wrongDataType, "an import of \(component) is not a JSON object")
         }
         guard let list = members["entities"] else { return [try entry(members, component)] }

@@ -47,14 +47,6 @@ struct RowStore {
             where: "pending_change <> 'N' ORDER BY change_order", [], in: context.db, cipher: context.cipher)
     }
 
-    /// Whether a row of a type is pending or has pending children.
-    func hasPendingRows(of type: EntityType) throws -> Bool {
-        try Bool.fetchOne(
-            context.db,
-            sql: "SELECT EXISTS (SELECT 1 FROM \(EntityTable.name(of: type.name)) WHERE pending_change <> 'N')")
-            ?? false
-    }
-
     // MARK: Relatives
 
     /// The children of a row in a relationship.

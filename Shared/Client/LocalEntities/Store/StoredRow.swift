@@ -7,6 +7,11 @@ struct StoredRow: Sendable, Hashable {
     var state: PendingState
     /// The server's version while there is an edit; nil: there is none, or `fields` is the server's version.
     var original: [String: AttributeValue]?
+    /// Whether an import has changed the server's version since the edit began.
+    var hasConflict = false
+    /// The server's version that the edit is based on; only while `hasConflict`, otherwise `original` is that version.
+    /// Nil: there is none.
+    var base: [String: AttributeValue]?
     /// The server's counter of its last known version.
     var serverCounter: Int64?
     /// The server's counter of the version that the edit is based on. The backend detects conflicts with it.
@@ -25,13 +30,37 @@ struct StoredRow: Sendable, Hashable {
     mutating func beginEdit(order: Int64) {
         guard state.ownChange == .nothing else { return }
         original = state.isOnServer ? fields : nil
-        baseCounter = serverCounter
         changeOrder = order
+        rebase()
+    }
+
+    /// Replaces the original by a later version of the server; nil: the server has deleted the row.
+    mutating func replaceOriginal(by version: [String: AttributeValue]?) {
+        guard version != original else { return }
+        if !hasConflict { base = original }
+        original = version
+        hasConflict = version != base
+        if !hasConflict { base = nil }
+    }
+
+    /// Makes the server's last known version the one that the edit is based on.
+    mutating func rebase() {
+        hasConflict = false
+        base = nil
+        baseCounter = serverCounter
+    }
+
+    /// Takes the attributes of the server's last known version that the edit leaves as they were in its base.
+    mutating func takeTheirs() {
+        guard hasConflict, let base, let original else { return }
+        for (name, theirs) in original where fields[name] == base[name] { fields[name] = theirs }
     }
 
     /// Ends an edit: `fields` is the server's version.
     mutating func endEdit() {
         original = nil
+        hasConflict = false
+        base = nil
         baseCounter = nil
         operationID = nil
         changeOrder = 0

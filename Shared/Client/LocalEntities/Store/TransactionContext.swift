@@ -7,11 +7,17 @@ final class TransactionContext {
     let db: Database
     let cipher: StoreCipher?
     let clock: @Sendable () -> Date
+    /// Decides conflicts; nil: edits stay.
+    let resolver: EntityConflict.Resolver?
     private let database: EntityDatabase
     /// The events to deliver after the commit.
     private(set) var events: [EntityEvent] = []
 
-    init(_ db: Database, cipher: StoreCipher?, database: EntityDatabase, clock: @escaping @Sendable () -> Date) {
+    init(
+        _ db: Database, cipher: StoreCipher?, database: EntityDatabase, clock: @escaping @Sendable () -> Date,
+        resolver: EntityConflict.Resolver?
+    ) {
+        self.resolver = resolver
         self.db = db
         self.cipher = cipher
         self.database = database

@@ -1,33 +1,63 @@
+import Concurrency
 import Foundation
 import GRDB
 import MobileSync
-import Synchronization
 
 /// Executes transactions one at a time, and delivers their events to the handler after the commit.
 final class TransactionRunner: Sendable {
     private let database: EntityDatabase
     private let clock: @Sendable () -> Date
     private let events: EventQueue
-    private let gauge: Mutex<StorageGauge>
+    private let gauge: LockedValue<StorageGauge>
+    private let resolver: EntityConflict.Resolver?
 
-    /// - Parameter limit: the largest size of the database's file, in bytes.
-    init(database: EntityDatabase, limit: Int, handler: any EntityHandler, clock: @escaping @Sendable () -> Date) {
+    /// - Parameters:
+    ///   - limit: the largest size of the database's file, in bytes.
+    ///   - resolver: decides conflicts; nil: edits stay.
+    init(
+        database: EntityDatabase, limit: Int, handler: any EntityHandler, clock: @escaping @Sendable () -> Date,
+        resolver: EntityConflict.Resolver?
+    ) {
         self.database = database
         self.clock = clock
+        self.resolver = resolver
         events = EventQueue(handler: handler)
-        gauge = Mutex(StorageGauge(limit: limit))
+        gauge = LockedValue(StorageGauge(limit: limit))
     }
 
-    /// Reads with exclusive use of the database.
+    /// Reads from a snapshot.
     func read<Value>(
-        _ step: String, _ body: (EntityTransaction) throws -> Value
+        _ step: String, _ body: (EntitySnapshot) throws -> Value
     ) throws(EntityError) -> Value {
-        try database.turn(step) { db, cipher in
-            let transaction = EntityTransaction(
-                TransactionContext(db, cipher: cipher, database: database, clock: clock))
-            defer { transaction.end() }
-            return try body(transaction)
-        }
+        try database.read(step) { db, cipher in try snapshot(db, cipher, body) }
+    }
+
+    /// Reads from a snapshot; the caller's thread does not wait.
+    func readAsynchronously<Value: Sendable>(
+        _ step: String, _ body: @escaping @Sendable (EntitySnapshot) throws -> Value
+    ) async throws -> Value {
+        try await database.readAsynchronously(step) { [self] db, cipher in try snapshot(db, cipher, body) }
+    }
+
+    /// Reads now and after each commit that changes the rows it read (`EntityDatabase.observe`).
+    func observe<Value: Sendable & Equatable>(
+        _ fetch: @escaping @Sendable (EntitySnapshot) throws -> Value,
+        onError: @escaping @Sendable (any Error) -> Void, onChange: @escaping @Sendable (Value) -> Void
+    ) -> AnyDatabaseCancellable {
+        database.observe(
+            { [self] db, cipher in try snapshot(db, cipher, fetch) }, onError: onError, onChange: onChange)
+    }
+
+    private func snapshot<Value>(
+        _ db: Database, _ cipher: StoreCipher?, _ body: (EntitySnapshot) throws -> Value
+    ) rethrows -> Value {
+        let snapshot = EntitySnapshot(context(db, cipher))
+        defer { snapshot.end() }
+        return try body(snapshot)
+    }
+
+    private func context(_ db: Database, _ cipher: StoreCipher?) -> TransactionContext {
+        TransactionContext(db, cipher: cipher, database: database, clock: clock, resolver: resolver)
     }
 
     /// Executes one transaction, then delivers its events to the handler.
@@ -45,8 +75,7 @@ final class TransactionRunner: Sendable {
     private func attempt<Value>(
         _ step: String, _ db: Database, _ cipher: StoreCipher?, _ body: (EntityTransaction) throws -> Value
     ) throws -> Value {
-        let transaction = EntityTransaction(
-            TransactionContext(db, cipher: cipher, database: database, clock: clock))
+        let transaction = EntityTransaction(context(db, cipher))
         defer { transaction.end() }
         var value: Value?
         do {

@@ -28,12 +28,20 @@ struct ChangeCanceller {
         return try rows.stored(type.name, key)
     }
 
-    /// Cancels all pending changes and the operations that the app performed.
+    /// Restores the server's version of a row, without its children.
     ///
-    /// - Parameter group: only types of this group; nil: all types.
-    func cancelAll(group: String?) throws {
+    /// - Returns: the row after the cancellation; nil when it was removed.
+    func cancelOnly(_ row: StoredRow, _ type: EntityType) throws -> StoredRow? {
         var roots: Set<String> = []
-        for type in context.schema.synchronised(group: group) {
+        try cancelOwn(row, type, roots: &roots)
+        try cancelAnswerless(roots)
+        return try rows.stored(type.name, row.key)
+    }
+
+    /// Cancels all pending changes of these types and the operations that the app performed.
+    func cancelAll(of types: [EntityType]) throws {
+        var roots: Set<String> = []
+        for type in types {
             for row in try rows.pendingRows(of: type) { try cancelOwn(row, type, roots: &roots) }
             let calls = try operations.all(where: "component = ? AND kind = 'O'", [type.name])
             try operations.setCancelled(calls.map(\.rootID))

@@ -21,6 +21,15 @@ final class OperationSender: Sendable {
         self.clock = clock
     }
 
+    /// Whether the server has not replied about parameters of these types.
+    func hasPendingParameters(of typeNames: Set<String>) throws(EntityError) -> Bool {
+        do {
+            return try submitter.hasPendingParameters(of: typeNames, ofUser: userID)
+        } catch {
+            throw EntityError(.submission, "the client's parameters cannot be read (\(error)); try again")
+        }
+    }
+
     /// Submits new operations and withdraws cancelled ones, in order.
     func send() async throws(EntityError) {
         try await lock.withLock { () throws(EntityError) in

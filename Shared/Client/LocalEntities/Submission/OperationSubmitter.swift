@@ -13,6 +13,11 @@ public protocol OperationSubmitter: Sendable {
     /// - Parameter userID: as for `submit`.
     /// - Returns: the ids of the withdrawn operations.
     func cancelOperations(_ ids: [String], ofUser userID: String?) async throws -> [String]
+
+    /// Whether the server has not replied about parameters of these Sync IDs.
+    ///
+    /// - Parameter userID: as for `submit`.
+    func hasPendingParameters(of bizTypes: Set<String>, ofUser userID: String?) throws -> Bool
 }
 
 extension SyncClient: OperationSubmitter {}

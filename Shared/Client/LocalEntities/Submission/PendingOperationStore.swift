@@ -46,12 +46,15 @@ struct PendingOperationStore {
         try context.db.execute(sql: "DELETE FROM operation WHERE id = ?", arguments: [id])
     }
 
-    /// Whether there are operations of a type that the app performed.
-    func hasCalls(of typeName: String) throws -> Bool {
-        try Bool.fetchOne(
+    /// Whether an operation of one of these components waits for its result and is not cancelled.
+    func isAwaited(of components: Set<String>) throws -> Bool {
+        let marks = components.map { _ in "?" }.joined(separator: ", ")
+        return try Bool.fetchOne(
             context.db,
-            sql: "SELECT EXISTS (SELECT 1 FROM operation WHERE component = ? AND kind = 'O' AND NOT is_cancelled)",
-            arguments: [typeName]) ?? false
+            sql: """
+                SELECT EXISTS (SELECT 1 FROM operation AS part WHERE component IN (\(marks)) AND NOT EXISTS (
+                    SELECT 1 FROM operation WHERE id = part.root_id AND is_cancelled))
+                """, arguments: StatementArguments(components)) ?? false
     }
 
     // MARK: Sending
@@ -102,7 +105,7 @@ struct PendingOperationStore {
     /// Cancelled roots that are not withdrawn from the submitter yet.
     func cancelledRoots() throws -> [String] {
         try String.fetchAll(
-            context.db, sql: "SELECT id FROM operation WHERE is_cancelled AND parent_id IS NULL ORDER BY position")
+            context.db, sql: "SELECT id FROM operation WHERE is_cancelled = 1 AND parent_id IS NULL ORDER BY position")
     }
 
     /// Deletes withdrawn submissions: no result will arrive for them.

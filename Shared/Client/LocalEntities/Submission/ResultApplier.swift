@@ -10,6 +10,7 @@ struct ResultApplier {
     private let importer: RowImporter
     private let tombstones: TombstoneStore
     private let logs: LogRecordStore
+    private let conflicts: ConflictResolver
 
     init(context: TransactionContext) {
         self.context = context
@@ -19,6 +20,7 @@ struct ResultApplier {
         importer = RowImporter(context: context)
         tombstones = TombstoneStore(context: context)
         logs = LogRecordStore(context: context)
+        conflicts = ConflictResolver(context: context)
     }
 
     /// Applies a result: records replay success or failure for all parts that have no result yet, then imports the new
@@ -31,16 +33,44 @@ struct ResultApplier {
         let parts = try parts(of: operation)
         for part in parts { try operations.delete(part.id) }
         var familiesToSubmit: [(StoredRow, EntityType)] = []
+        var refused: [Refused] = []
         for part in parts {
             let known = entries.last { $0.component == part.component && $0.key == part.key }
-            if let family = try complete(part, result, counter: known?.counter) { familiesToSubmit.append(family) }
+            if let family = try complete(part, result, counter: known?.counter, &refused) {
+                familiesToSubmit.append(family)
+            }
         }
-        for entry in entries { try importer.apply(entry) }
+        for entry in entries {
+            let isOwnResult =
+                result.isAccepted
+                && parts.contains { part in
+                    [.create, .update, .delete].contains(part.kind) && part.component == entry.component
+                        && part.key == entry.key
+                }
+            let hasDraft = refused.contains { refusal in
+                refusal.type.name == entry.component && refusal.key == entry.key && !refusal.mayResubmit
+            }
+            try importer.apply(entry, isOwnResult: isOwnResult, mayResubmit: !hasDraft)
+        }
+        // The app decides with the version that the result has brought.
+        for refusal in refused {
+            if let row = try rows.stored(refusal.type.name, refusal.key) {
+                try conflicts.resolve(row, refusal.type, mayResubmit: refusal.mayResubmit)
+            }
+        }
         if !entries.isEmpty { context.record(.importSucceeded) }
         for (row, type) in familiesToSubmit {
             // Related rows and imports may have changed it since.
             if let row = try rows.stored(type.name, row.key) { try submissions.submitFamily(of: row, type) }
         }
+    }
+
+    /// A row whose change the server has refused.
+    private struct Refused {
+        let type: EntityType
+        let key: String
+        /// Whether the refused change is the row's last one. A later one was not submitted.
+        let mayResubmit: Bool
     }
 
     /// The operation and all its descendants.
@@ -71,7 +101,7 @@ struct ResultApplier {
     ///
     /// - Returns: the row that was submitted again meanwhile.
     private func complete(
-        _ part: PendingOperation, _ result: SyncOperationResult, counter: Int64?
+        _ part: PendingOperation, _ result: SyncOperationResult, counter: Int64?, _ refused: inout [Refused]
     ) throws -> (StoredRow, EntityType)? {
         let record = LogRecord(
             messageID: RandomID.make(), component: part.component, entityKey: part.key, code: result.code,
@@ -101,7 +131,7 @@ struct ResultApplier {
                 return nil
             }
             return try result.isAccepted
-                ? accept(part, &row, type, counter: counter) : refuse(&row, type, record)
+                ? accept(part, &row, type, counter: counter) : refuse(&row, type, record, &refused)
         }
     }
 
@@ -110,12 +140,13 @@ struct ResultApplier {
     ) throws -> (StoredRow, EntityType)? {
         let old = row
         if let counter, let known = row.serverCounter, counter < known {
-            return try acceptOutdated(&row, type, counter: known)
+            return try acceptOutdated(part, &row, type, counter: known)
         }
         row.serverCounter = counter ?? row.serverCounter
         switch row.state.succeed(counter: counter) {
         case .ignored: return nil
         case .settled:
+            row.takeTheirs()
             row.endEdit()
             try rows.write(&row, of: type, replacing: old)
         case .rowRemoved:
@@ -124,7 +155,7 @@ struct ResultApplier {
         case .pending(let submitNow):
             // The submitted fields are the server's version now; the later edit is based on them.
             row.original = part.kind == .delete ? nil : try submittedFields(part, type)
-            row.baseCounter = row.serverCounter
+            row.rebase()
             row.operationID = nil
             try rows.write(&row, of: type, replacing: old)
             context.record(.replaySucceeded(Entity(type: type, row: row)))
@@ -137,7 +168,7 @@ struct ResultApplier {
     /// Applies an acceptance that arrives after a newer import: the original is that import, or the row was deleted
     /// since.
     private func acceptOutdated(
-        _ row: inout StoredRow, _ type: EntityType, counter: Int64
+        _ part: PendingOperation, _ row: inout StoredRow, _ type: EntityType, counter: Int64
     ) throws -> (StoredRow, EntityType)? {
         let old = row
         let answer = row.state.succeed(counter: counter)
@@ -149,15 +180,19 @@ struct ResultApplier {
             try rows.write(&row, of: type, replacing: old)
         case .rowRemoved: try rows.remove(old, of: type)
         case .originalChanged, .originalGone:
-            row.baseCounter = row.serverCounter
+            // The later edit is based on the submitted fields, and the newer import has replaced them.
+            row.original = part.kind == .delete ? nil : try submittedFields(part, type)
+            row.rebase()
+            row.replaceOriginal(by: old.original)
             try rows.write(&row, of: type, replacing: old)
+            try conflicts.resolve(row, type)
         }
         context.record(.replaySucceeded(Entity(type: type, row: row)))
         return answer == .pending(submitNow: true) ? (row, type) : nil
     }
 
     private func refuse(
-        _ row: inout StoredRow, _ type: EntityType, _ record: LogRecord
+        _ row: inout StoredRow, _ type: EntityType, _ record: LogRecord, _ refused: inout [Refused]
     ) throws -> (StoredRow, EntityType)? {
         let old = row
         row.operationID = nil
@@ -168,16 +203,21 @@ struct ResultApplier {
         case .pending: try rows.write(&row, of: type, replacing: old)
         }
         context.record(.replayFailed(Entity(type: type, row: row), record))
+        if answer == .pending(submitNow: false) {
+            refused.append(
+                Refused(
+                    type: type, key: row.key, mayResubmit: old.state.replayCounter == old.state.replayPending))
+        }
         return answer == .pending(submitNow: true) ? (row, type) : nil
     }
 
     private func submittedFields(_ part: PendingOperation, _ type: EntityType) throws -> [String: AttributeValue] {
-        let members = try JSONValue(parsing: part.body).members?["fields"]?.members ?? [:]
+        let members = try JSONValue(payload: part.body).members?["fields"]?.members ?? [:]
         return try context.table(type.name).fields(ofWire: members)
     }
 
     private func lateEntry(_ part: PendingOperation, _ type: EntityType, _ counter: Int64?) throws -> ImportEntry {
-        let fields = try JSONValue(parsing: part.body).members?["fields"]?.members ?? [:]
+        let fields = try JSONValue(payload: part.body).members?["fields"]?.members ?? [:]
         return ImportEntry(
             component: part.component, key: part.key, isDeleted: part.kind == .delete, counter: counter,
             fields: fields)

@@ -1,3 +1,5 @@
+import MobileSync
+
 /// Builds the operations that submit pending changes, and marks the rows as submitted.
 struct SubmissionBuilder {
     private let context: TransactionContext
@@ -23,12 +25,10 @@ struct SubmissionBuilder {
         try submitFamily(of: row, type)
     }
 
-    /// Submits all pending changes in the order of the first change of each row.
-    ///
-    /// - Parameter group: only types of this group; nil: all types.
-    func submitAll(group: String?) throws {
+    /// Submits all pending changes of these types in the order of the first change of each row.
+    func submitAll(of types: [EntityType]) throws {
         var pending: [(type: EntityType, key: String, order: Int64)] = []
-        for type in context.schema.synchronised(group: group) {
+        for type in types {
             for row in try rows.pendingRows(of: type) { pending.append((type, row.key, row.changeOrder)) }
         }
         for item in pending.sorted(by: { $0.order < $1.order }) {
@@ -95,11 +95,13 @@ struct SubmissionBuilder {
         var members: [String: JSONValue] = [:]
         if change != .delete { members["fields"] = .object(row.fields.mapValues(\.wire)) }
         if change == .update {
-            let changed = row.fields.filter { row.original?[$0.key] != $0.value }
+            // This change leaves out the attributes that only others have changed since.
+            let before = row.hasConflict ? row.base : row.original
+            let changed = row.fields.filter { before?[$0.key] != $0.value }
             members["changed"] = .array(changed.keys.sorted().map { .text($0) })
         }
         if let counter = row.baseCounter { members["counter"] = .integer(counter) }
-        return try JSONValue.object(members).bytes()
+        return try JSONValue.object(members).payload()
     }
 
     /// Stores a submission. When it exceeds the limits of one operation, it becomes several operations of the same row.
@@ -155,6 +157,6 @@ struct SubmissionBuilder {
         try operations.insert(
             PendingOperation(
                 id: id, rootID: id, parentID: nil, component: typeName, key: keyText ?? "", name: name,
-                kind: .other, body: try JSONValue.object(["parameters": .object(parameters)]).bytes()))
+                kind: .other, body: try JSONValue.object(["parameters": .object(parameters)]).payload()))
     }
 }

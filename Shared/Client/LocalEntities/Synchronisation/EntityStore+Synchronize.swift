@@ -1,5 +1,5 @@
+import Concurrency
 public import MobileSync
-import Synchronization
 
 /// Steps of a synchronisation.
 extension EntityStore {

@@ -1,6 +1,6 @@
+import Concurrency
 public import Logging
 import MobileSync
-import Synchronization
 
 /// Passes data and results of a feed to an entity store, and manages the subscriptions of its types (ENT3).
 ///
@@ -36,13 +36,7 @@ public final class EntitySynchroniser<Feed: EntityFeed>: Sendable {
     ///
     /// - Throws: `EntityError.foreignStore` when the bound user is not the store's user; errors of the feed.
     public func run() async throws {
-        do {
-            try await store.start()
-        } catch {
-            guard error.code == .submission else { throw error }
-            logger.warning(
-                "operations could not be submitted; they are submitted again later", metadata: ["error": "\(error)"])
-        }
+        try await tolerateOutage { () async throws(EntityError) in try await store.start() }
         let types = store.schema.synchronised(group: nil).map(\.name)
         for type in types { try await recoverIfNeeded(type) }
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -67,25 +61,31 @@ public final class EntitySynchroniser<Feed: EntityFeed>: Sendable {
     private func followAnswers(to components: Set<String>) async throws {
         try await feed.feedResults(of: components, ofUser: store.sender.userID) { result in
             try await retry(component: result.component) { () async throws(EntityError) in
-                do throws(EntityError) {
-                    try await store.result(result)
-                } catch {
-                    // The result is applied in spite of the error.
-                    guard error.code == .submission else { throw error }
-                    logger.warning(
-                        "operations could not be submitted; they are submitted again later",
-                        metadata: ["error": "\(error)"])
-                }
+                // The result is applied in spite of the outage.
+                try await tolerateOutage { () async throws(EntityError) in try await store.result(result) }
             }
         }
     }
 
+    /// Logs that the submitter did not accept operations; they are submitted again with the next call or start.
+    private func tolerateOutage(_ body: () async throws(EntityError) -> Void) async throws(EntityError) {
+        do throws(EntityError) {
+            try await body()
+        } catch {
+            guard error.code == .submission else { throw error }
+            logger.warning(
+                "operations could not be submitted; they are submitted again later", metadata: ["error": "\(error)"])
+        }
+    }
+
     private func importBatch(_ batch: EntityBatch, of type: String) async throws {
-        guard batch.userID.map({ $0.utf8.elementsEqual(store.userID.utf8) }) ?? true else {
+        guard batch.userID.map(store.isOf) ?? true else {
             throw EntityError(.foreignStore, "data of another user arrived; open that user's store")
         }
         try await retry(component: type) { () async throws(EntityError) in
             try store.importOplogs(batch.payloads, of: type)
+            // A resolved conflict can submit an edit again.
+            try await tolerateOutage { () async throws(EntityError) in try await store.sender.send() }
         }
     }
 
@@ -209,9 +209,6 @@ public final class EntitySynchroniser<Feed: EntityFeed>: Sendable {
     }
 
     private func synchronisedType(_ name: String) throws(EntityError) -> String {
-        guard try !store.schema.type(name).isLocalOnly else {
-            throw EntityError(.noSuchClass, "\(name) is local only and cannot be synchronised")
-        }
-        return name
+        try store.schema.synchronised(name).name
     }
 }

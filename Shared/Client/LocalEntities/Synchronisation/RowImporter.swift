@@ -8,6 +8,7 @@ struct RowImporter {
     private let tombstones: TombstoneStore
     private let subscriptions: SubscriptionStore
     private let logs: LogRecordStore
+    private let conflicts: ConflictResolver
 
     init(context: TransactionContext) {
         self.context = context
@@ -15,6 +16,7 @@ struct RowImporter {
         tombstones = TombstoneStore(context: context)
         subscriptions = SubscriptionStore(context: context)
         logs = LogRecordStore(context: context)
+        conflicts = ConflictResolver(context: context)
     }
 
     /// Imports one payload of an entity type's Sync ID. An invalid payload is recorded as a log record and skipped,
@@ -28,7 +30,12 @@ struct RowImporter {
     }
 
     /// Imports one row, unless it is older than the stored one or its type is not subscribed.
-    func apply(_ entry: ImportEntry) throws {
+    ///
+    /// - Parameters:
+    ///   - isOwnResult: whether the version is the result of this device's own accepted change of the row. A later edit
+    ///     is then based on it, without a conflict.
+    ///   - mayResubmit: as of `ConflictResolver.resolve`.
+    func apply(_ entry: ImportEntry, isOwnResult: Bool = false, mayResubmit: Bool = true) throws {
         do {
             let type = try context.schema.type(entry.component)
             guard !type.isLocalOnly else {
@@ -41,26 +48,33 @@ struct RowImporter {
             if entry.isDeleted {
                 try applyDeletion(entry, to: old, type)
             } else {
-                try applyVersion(entry, to: old, type)
+                try applyVersion(entry, to: old, type, isOwnResult: isOwnResult, mayResubmit: mayResubmit)
             }
         } catch let error as EntityError where error.code != .persistence {
             try logs.add(.refusedImport(of: entry.component, key: entry.key, error, at: context.now))
         }
     }
 
-    private func applyVersion(_ entry: ImportEntry, to old: StoredRow?, _ type: EntityType) throws {
+    private func applyVersion(
+        _ entry: ImportEntry, to old: StoredRow?, _ type: EntityType, isOwnResult: Bool, mayResubmit: Bool
+    ) throws {
         let fields = try merged(entry, onto: old?.serverFields, type)
         var row = old ?? StoredRow(key: entry.key, fields: fields, state: .imported(counter: entry.counter))
         row.serverCounter = entry.counter ?? row.serverCounter
         if old != nil {
             switch row.state.imported(exists: true, counter: entry.counter) {
             case .applied: row.fields = fields
-            case .originalChanged: row.original = fields
+            case .originalChanged where isOwnResult:
+                row.replaceOriginal(by: fields)
+                row.takeTheirs()
+                row.rebase()
+            case .originalChanged: row.replaceOriginal(by: fields)
             case .originalGone, .rowRemoved: break
             }
         }
         try rows.write(&row, of: type, replacing: old)
         try tombstones.remove(type.name, entry.key)
+        try conflicts.resolve(row, type, mayResubmit: mayResubmit)
         var version = row
         version.fields = fields
         context.record(.imported(Entity(type: type, row: version)))
@@ -73,9 +87,10 @@ struct RowImporter {
         switch row.state.imported(exists: false, counter: entry.counter) {
         case .rowRemoved: try rows.remove(old, of: type)
         case .originalGone, .applied, .originalChanged:
-            row.original = nil
+            row.replaceOriginal(by: nil)
             row.serverCounter = entry.counter ?? row.serverCounter
             try rows.write(&row, of: type, replacing: old)
+            try conflicts.resolve(row, type)
         }
         context.record(.imported(Entity(type: type, row: row)))
     }

@@ -1,6 +1,6 @@
+import Concurrency
 public import Foundation
 import MobileSync
-import Synchronization
 
 /// Stores an encryption key in a file that a PIN opens (ENT9: key vault with PIN lock and unlock).
 ///
@@ -25,7 +25,7 @@ public final class KeyVault: Sendable {
 
     private let file: URL
     /// The key while the vault is unlocked.
-    private let opened = Mutex<[UInt8]?>(nil)
+    private let opened = LockedValue<[UInt8]?>(nil)
 
     /// Opens an existing vault file; the vault is locked.
     ///

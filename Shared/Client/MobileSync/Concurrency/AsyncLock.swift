@@ -1,4 +1,4 @@
-import Synchronization
+import Concurrency
 
 /// A lock for tasks: one task holds it at a time, in the order of the calls.
 package final class AsyncLock: Sendable {
@@ -7,9 +7,12 @@ package final class AsyncLock: Sendable {
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
-    private let state = Mutex(State())
+    private let state = LockedValue(State())
 
     package init() {}
+
+    /// Whether a task holds the lock now.
+    package var isHeld: Bool { state.withLock { $0.isTaken } }
 
     /// Runs the body while the task holds the lock. Waits for the lock also when the task is cancelled: the tasks before
     /// it have deadlines.

@@ -1,4 +1,4 @@
-import Synchronization
+import Concurrency
 
 /// Sends each element to every listener. A listener has a bounded buffer, which drops its oldest elements. Its stream ends
 /// with the broadcaster.
@@ -8,7 +8,7 @@ package final class EventBroadcaster<Element: Sendable>: Sendable {
         var listeners: [UInt64: AsyncStream<Element>.Continuation] = [:]
     }
 
-    private let state = Mutex(State())
+    private let state = LockedValue(State())
     private let buffer: Int
 
     /// - Parameter buffer: the number of elements that a slow listener can be behind.
@@ -35,5 +35,16 @@ package final class EventBroadcaster<Element: Sendable>: Sendable {
     package func send(_ element: Element) {
         let listeners = state.withLock { Array($0.listeners.values) }
         for listener in listeners { listener.yield(element) }
+    }
+}
+
+extension AsyncStream where Element: Sendable {
+    /// Waits for the next element; nil at the end of the stream, or when the task is cancelled. One task at a time can
+    /// wait.
+    ///
+    /// A loop in place of an iterator, whose `next(isolation:)` does not exist before iOS 18.
+    package func nextElement() async -> Element? {
+        for await element in self { return element }
+        return nil
     }
 }

@@ -1,44 +1,18 @@
 import DeviceProtocol
 import NIOCore
 import NIOPosix
-import NIOSSL
 
 /// Makes connections to the gateway, and passes frames between a connection and the engine.
 struct ClientConnection: Sendable {
     private let configuration: SyncClientConfiguration
     private let sharedState: ClientSharedState
-    private let tls: NIOSSLContext?
+    private let tls: ClientTLS?
 
     /// - Throws: `SyncError.trust` when the files of the authority or of the identity cannot be read.
     init(configuration: SyncClientConfiguration, sharedState: ClientSharedState) throws(SyncError) {
         self.configuration = configuration
         self.sharedState = sharedState
-        tls = try Self.makeContext(configuration.trust, configuration.identity)
-    }
-
-    private static func makeContext(
-        _ trust: SyncTrust, _ identity: SyncIdentity?
-    ) throws(SyncError) -> NIOSSLContext? {
-        var tls = TLSConfiguration.makeClientConfiguration()
-        tls.minimumTLSVersion = .tlsv12
-        tls.applicationProtocols = [DeviceProtocolLimits.applicationProtocol]
-        do {
-            switch trust.kind {
-            case .plaintext: return nil
-            case .system: break
-            case .certificateAuthority(let file):
-                tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(file))
-            }
-            if let identity {
-                tls.certificateChain = try NIOSSLCertificate.fromPEMFile(identity.certificateFile)
-                    .map { .certificate($0) }
-                tls.privateKey = .privateKey(try NIOSSLPrivateKey(file: identity.privateKeyFile, format: .pem))
-            }
-            return try NIOSSLContext(configuration: tls)
-        } catch {
-            throw SyncError(
-                .trust, "the authority's or the identity's files cannot be used (\(error)); check their paths")
-        }
+        tls = try ClientTLS(configuration.trust, configuration.identity)
     }
 
     /// Connects, and runs the connection until it ends or the task is cancelled.
@@ -46,13 +20,17 @@ struct ClientConnection: Sendable {
         do {
             let channel = try await connect(to: address)
             return try await channel.executeThenClose { inbound, _ in
-                let end = await serve(engine, channel.channel, inbound)
+                let end = await serve(engine, channel.channel, inbound, at: address)
                 await engine.closed(sendsClose: Task.isCancelled)
                 return end
             }
         } catch {
-            return .lost(reason: "\(error)")
+            return end(of: error, at: address)
         }
+    }
+
+    private func end(of error: any Error, at address: GatewayAddress) -> ConnectionEnd {
+        tls?.refusal(of: error, at: address).map { .refused($0) } ?? .lost(reason: "\(error)")
     }
 
     private func connect(
@@ -66,10 +44,7 @@ struct ClientConnection: Sendable {
             .connect(host: host, port: address.port) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     if let tls {
-                        // TLS has no server name for an address. The certificate check compares the address.
-                        let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
-                        try channel.pipeline.syncOperations.addHandler(
-                            NIOSSLClientHandler(context: tls, serverHostname: isAddress ? nil : host))
+                        try channel.pipeline.syncOperations.addHandler(tls.handler(to: host))
                     }
                     try channel.pipeline.syncOperations.addHandler(
                         ByteToMessageHandler(PacketDecoder(maxBytes: DeviceProtocolLimits.toDeviceBytes)))
@@ -80,7 +55,8 @@ struct ClientConnection: Sendable {
 
     /// Runs three tasks until one of them ends the connection: received frames, changes by the app, and timers.
     private func serve(
-        _ engine: ClientEngine, _ channel: any Channel, _ inbound: NIOAsyncChannelInboundStream<Mss_Device_V1_Packet>
+        _ engine: ClientEngine, _ channel: any Channel, _ inbound: NIOAsyncChannelInboundStream<Mss_Device_V1_Packet>,
+        at address: GatewayAddress
     ) async -> ConnectionEnd {
         // Listens before Connect is sent, so that no change is missed.
         let changes = sharedState.stateSignals.listen()
@@ -93,7 +69,7 @@ struct ClientConnection: Sendable {
                     }
                     return .lost(reason: "the gateway closed the transport connection")
                 } catch {
-                    return .lost(reason: "\(error)")
+                    return end(of: error, at: address)
                 }
             }
             group.addTask {

@@ -1,5 +1,5 @@
+import Concurrency
 import SyncModel
-import Synchronization
 
 /// State that the app, the engine and the connection of one client share.
 final class ClientSharedState: Sendable {
@@ -25,11 +25,13 @@ final class ClientSharedState: Sendable {
         var readers: [String?: Int] = [:]
     }
 
-    private let state = Mutex(State())
+    private let state = LockedValue(State())
     /// Events for the app. A listener can be 64 events behind.
     let events = EventBroadcaster<SyncEvent>(buffer: 64)
     /// Signals that data for the app may be available.
     let dataSignals = EventBroadcaster<Void>(buffer: 1)
+    /// Signals that observed data may have changed.
+    let changeSignals = EventBroadcaster<Void>(buffer: 1)
     /// Signals that a connection must read the state again.
     let stateSignals = EventBroadcaster<Void>(buffer: 1)
     /// Signals that the engine needs a tick earlier than it last said.
@@ -58,6 +60,7 @@ final class ClientSharedState: Sendable {
         }
         stateSignals.send(())
         dataSignals.send(())
+        changeSignals.send(())
         connectSignals.send(())
     }
 

@@ -9,8 +9,7 @@ struct ChannelLists {
     /// Returns the stored history of a Sync ID, newest first, and the id at which the server must continue.
     func history(of bizType: String, before: Int64?, count: Int) throws(SyncError) -> LocalHistory {
         let userID = sharedState.user?.userID
-        let channels = store.channels.all(of: bizType, visibleTo: userID)
-        guard let channel = channels.max(by: { ($0.position, $0.row) < ($1.position, $1.row) }) else {
+        guard let channel = channel(of: bizType, visibleTo: userID) else {
             return LocalHistory(oplogs: [], allStored: [], requestBefore: before ?? 0, userID: userID)
         }
         let all = try store.oplogs.history(of: channel, before: before, limit: count)
@@ -25,6 +24,21 @@ struct ChannelLists {
             oplogs: complete, allStored: all,
             requestBefore: isAll ? nil : requestBefore == Int64.max ? 0 : requestBefore,
             userID: userID)
+    }
+
+    /// Returns the newest stored oplogs of a Sync ID, newest first.
+    func newest(of bizType: String, limit: Int) throws(SyncError) -> SyncOplogList {
+        guard let channel = channel(of: bizType, visibleTo: sharedState.user?.userID) else {
+            return SyncOplogList(items: [], unconfirmed: 0)
+        }
+        return SyncOplogList(
+            items: try store.oplogs.newest(of: channel, limit: limit),
+            unconfirmed: try store.oplogs.unconfirmed(in: channel))
+    }
+
+    /// Returns the channel of a Sync ID, the one with the newest data when the user can see several.
+    private func channel(of bizType: String, visibleTo userID: String?) -> LocalChannel? {
+        store.channels.all(of: bizType, visibleTo: userID).max { ($0.position, $0.row) < ($1.position, $1.row) }
     }
 
     /// Stores a page of the history and returns its oplogs.

@@ -1,3 +1,4 @@
+import Concurrency
 import DeviceProtocol
 import Logging
 import NIOCore
@@ -28,7 +29,8 @@ actor ClientEngine {
     init(configuration: SyncClientConfiguration, sharedState: ClientSharedState, logger: Logger) throws(SyncError) {
         let store = try LocalStore(
             path: configuration.storePath, instanceID: configuration.instanceID, deviceID: configuration.deviceID,
-            key: configuration.storeKey, limit: configuration.storeLimit, clock: configuration.clock)
+            deviceSecret: configuration.deviceSecret, key: configuration.storeKey, limit: configuration.storeLimit,
+            clock: configuration.clock)
         let delivery = try OplogDelivery(
             store: store, sharedState: sharedState, firstResend: configuration.firstResend)
         let parameters = ParameterValues(store: store.parameters, sharedState: sharedState)
@@ -58,6 +60,7 @@ actor ClientEngine {
         results.startOver()
         sharedState.deviceID = store.device.identity.deviceID
         sharedState.dataSignals.send(())
+        sharedState.changeSignals.send(())
     }
 
     // MARK: Connection
@@ -143,6 +146,14 @@ actor ClientEngine {
         try lists.history(of: bizType, before: before, count: count)
     }
 
+    /// Returns the newest stored oplogs of a Sync ID.
+    func oplogList(of bizType: String, limit: Int) throws(SyncError) -> SyncOplogList {
+        try lists.newest(of: bizType, limit: limit)
+    }
+
+    /// Sends `changeSignals` after each commit to the store, until the result is released.
+    func observeCommits() -> CommitObserver { store.file.observeCommits(sharedState.changeSignals) }
+
     /// Stores a page of the history and returns its oplogs.
     ///
     /// - Parameters:
@@ -196,6 +207,25 @@ actor ClientEngine {
         try store.recoveries.begin(of: bizType, userID: sharedState.user?.userID)
         driver.recover()
     }
+
+    // MARK: Logins
+
+    /// Prepares a login, which is stored when the gateway accepts its bind.
+    func prepareLogin(_ seal: PasswordSeal, of user: BoundUser) { store.logins.prepare(seal, of: user) }
+
+    /// Counts an offline login, and returns the user's last good login; nil when there is none.
+    func beginLoginAttempt(of userID: String) throws(SyncError) -> PasswordSeal? {
+        try store.logins.beginAttempt(of: userID)
+    }
+
+    /// Whether the gateway has not yet accepted the bind of the prepared login.
+    func awaitsLogin(of user: BoundUser) -> Bool { store.logins.isAwaited(user) }
+
+    /// Takes back an attempt that could not check the password.
+    func withdrawLoginAttempt(of userID: String) throws(SyncError) { try store.logins.withdrawAttempt(of: userID) }
+
+    /// Records that the password of an offline login was right.
+    func loginSucceeded(_ userID: String) throws(SyncError) { try store.logins.succeeded(userID) }
 
     // MARK: Device
 

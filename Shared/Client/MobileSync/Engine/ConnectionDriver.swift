@@ -267,7 +267,10 @@ final class ConnectionDriver {
             sharedState.events.send(.caughtUp(userID: userID))
         case .notify(let event):
             // A bind can end the cause of a refused recovery.
-            if case .bound = event { recoverRefused() }
+            if case .bound = event {
+                if let user = machine.boundUser { try store.logins.bound(user) }
+                recoverRefused()
+            }
             sharedState.events.send(event)
         case .end(let end):
             record.end = end

@@ -12,7 +12,7 @@ public struct SyncBatches: AsyncSequence, Sendable {
         let engine: ClientEngine
         let reading: SubscriptionToken
         let limit: Int
-        var dataSignals: AsyncStream<Void>.Iterator
+        let dataSignals: AsyncStream<Void>
 
         /// Waits for the next batch. Returns nil when the task is cancelled.
         ///
@@ -20,7 +20,7 @@ public struct SyncBatches: AsyncSequence, Sendable {
         public mutating func next() async throws -> SyncBatch? {
             while !Task.isCancelled {
                 if let batch = try await engine.nextBatch(of: reading.bizType, limit: limit) { return batch }
-                guard await dataSignals.next(isolation: #isolation) != nil else { return nil }
+                guard await dataSignals.nextElement() != nil else { return nil }
             }
             return nil
         }
@@ -30,6 +30,6 @@ public struct SyncBatches: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(
             engine: engine, reading: SubscriptionToken(bizType: bizType, sharedState: sharedState), limit: limit,
-            dataSignals: sharedState.dataSignals.listen().makeAsyncIterator())
+            dataSignals: sharedState.dataSignals.listen())
     }
 }

@@ -17,7 +17,7 @@ public struct SyncOplogs: AsyncSequence, Sendable {
     public struct AsyncIterator: AsyncIteratorProtocol {
         let engine: ClientEngine
         let reading: SubscriptionToken
-        var dataSignals: AsyncStream<Void>.Iterator
+        let dataSignals: AsyncStream<Void>
 
         /// Waits for the next oplog. Returns nil when the task is cancelled.
         ///
@@ -25,7 +25,7 @@ public struct SyncOplogs: AsyncSequence, Sendable {
         public mutating func next() async throws -> SyncOplog? {
             while !Task.isCancelled {
                 if let oplog = try await engine.nextOplog(of: reading.bizType) { return oplog }
-                guard await dataSignals.next(isolation: #isolation) != nil else { return nil }
+                guard await dataSignals.nextElement() != nil else { return nil }
             }
             return nil
         }
@@ -35,6 +35,6 @@ public struct SyncOplogs: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(
             engine: engine, reading: SubscriptionToken(bizType: bizType, sharedState: sharedState),
-            dataSignals: sharedState.dataSignals.listen().makeAsyncIterator())
+            dataSignals: sharedState.dataSignals.listen())
     }
 }

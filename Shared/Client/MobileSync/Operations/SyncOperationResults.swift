@@ -18,7 +18,7 @@ public struct SyncOperationResults: AsyncSequence, Sendable {
         let engine: ClientEngine
         let components: Set<String>?
         let userID: String?
-        var dataSignals: AsyncStream<Void>.Iterator
+        let dataSignals: AsyncStream<Void>
 
         /// Waits for the next result. Returns nil when the task is cancelled.
         ///
@@ -26,7 +26,7 @@ public struct SyncOperationResults: AsyncSequence, Sendable {
         public mutating func next() async throws -> SyncOperationResult? {
             while !Task.isCancelled {
                 if let result = try await engine.nextResult(of: components, ofUser: userID) { return result }
-                guard await dataSignals.next(isolation: #isolation) != nil else { return nil }
+                guard await dataSignals.nextElement() != nil else { return nil }
             }
             return nil
         }
@@ -36,6 +36,6 @@ public struct SyncOperationResults: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(
             engine: engine, components: components, userID: userID,
-            dataSignals: sharedState.dataSignals.listen().makeAsyncIterator())
+            dataSignals: sharedState.dataSignals.listen())
     }
 }

@@ -19,17 +19,18 @@ struct LocalIdentity: Sendable {
 final class LocalDevice {
     private let file: LocalStoreFile
     private let channels: LocalChannels
-    /// The device id that the app chose. It is used until the service refuses it.
-    private let namedID: String
+    /// The device id that the app chose, and its secret if the app has one. They are used until the service refuses
+    /// them.
+    private let named: LocalIdentity
     /// The device's identity for the service.
     private(set) var identity: LocalIdentity
 
     /// Call `load` before any other use.
-    init(file: LocalStoreFile, channels: LocalChannels, namedID: String) {
+    init(file: LocalStoreFile, channels: LocalChannels, named: LocalIdentity) {
         self.file = file
         self.channels = channels
-        self.namedID = namedID
-        identity = LocalIdentity(deviceID: namedID, secret: [])
+        self.named = named
+        identity = named
     }
 
     // MARK: Identity
@@ -39,9 +40,10 @@ final class LocalDevice {
         let row = try file.access("reading the identity") { db in
             try Row.fetchOne(db, sql: "SELECT own_device_id, device_secret FROM store")
         }
-        let deviceID: String = row?[0] ?? namedID
+        let deviceID: String = row?[0] ?? named.deviceID
         guard let sealed: Data = row?[1] else {
-            let made = LocalIdentity(deviceID: deviceID, secret: RandomBytes.make(LocalIdentity.secretBytes))
+            let secret = named.secret.isEmpty ? RandomBytes.make(LocalIdentity.secretBytes) : named.secret
+            let made = LocalIdentity(deviceID: deviceID, secret: secret)
             try file.change("storing the identity") { db in try write(made.secret, in: db) }
             identity = made
             return

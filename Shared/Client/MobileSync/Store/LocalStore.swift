@@ -21,12 +21,14 @@ final class LocalStore {
     let subscriptions: LocalSubscriptions
     let recoveries: LocalRecoveries
     let parameters: LocalParameters
+    let logins: LocalLogins
     /// The operations of the users and their results.
     let outbox: OperationOutbox
 
     /// Opens or creates the store.
     ///
     /// - Parameters:
+    ///   - deviceSecret: the secret of a new store; nil creates one.
     ///   - key: the key for payloads; nil stores them in plain form.
     ///   - limit: the largest size in bytes.
     ///   - clock: the device's wall clock.
@@ -36,7 +38,8 @@ final class LocalStore {
     ///   it, `foreignStore` when it belongs to another instance or device, `storeKey` when it was encrypted with
     ///   another key.
     init(
-        path: String, instanceID: String, deviceID: String, key: [UInt8]? = nil, limit: Int = 100_000_000,
+        path: String, instanceID: String, deviceID: String, deviceSecret: [UInt8]? = nil, key: [UInt8]? = nil,
+        limit: Int = 100_000_000,
         clock: @escaping @Sendable () -> WallTime = SyncClientConfiguration.systemClock,
         now: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
         makeStoreID: () -> String = LocalStore.makeID
@@ -45,13 +48,15 @@ final class LocalStore {
         file = try LocalStoreFile(path: path, instanceID: instanceID, deviceID: deviceID, makeStoreID: makeStoreID)
         self.clock = ServiceClock(file: file, deviceClock: clock, now: now)
         channels = LocalChannels(file: file)
-        device = LocalDevice(file: file, channels: channels, namedID: deviceID)
+        device = LocalDevice(
+            file: file, channels: channels, named: LocalIdentity(deviceID: deviceID, secret: deviceSecret ?? []))
         space = StoreSpace(file: file, channels: channels, limit: limit)
         oplogs = LocalOplogs(file: file, channels: channels, clock: self.clock, space: space)
         unreported = UnreportedOplogs(file: file, channels: channels)
         subscriptions = LocalSubscriptions(file: file, channels: channels, oplogs: oplogs)
         recoveries = LocalRecoveries(file: file, channels: channels, oplogs: oplogs)
         parameters = LocalParameters(file: file)
+        logins = LocalLogins(file: file)
         outbox = OperationOutbox(database: file.database, lock: file.lock, limit: limit, clock: clock)
         try use(cipher)
         try load()

@@ -16,7 +16,7 @@ struct CallbackNotifier: Sendable {
 
     /// Notifies the app of edits that the backend has answered.
     func notifySynchronized(owner: String) async throws(ResourceError) {
-        let notices = try await cache.store.write("reading notices") { try $0.notices.all(owner: owner) }
+        let notices = try await cache.store.read("reading notices") { try $0.notices.all(owner: owner) }
         for notice in notices {
             if let callbacks {
                 let resource = try await cache.current(notice.uri, owner: owner)

@@ -41,34 +41,33 @@ struct EditSender: Sendable {
         }
         try await notifier.notifySynchronized(owner: owner)
         if let failure { throw failure }
-        summary.left = try await cache.store.write("counting edits") { transaction in
-            try transaction.edits.sendable(after: 0, limit: .max, owner: owner).count
+        summary.left = try await cache.store.read("counting edits") { transaction in
+            try transaction.edits.sendable(limit: .max, owner: owner).count
         }
         return summary
     }
 
     /// Whether there are edits that can be sent now.
     func hasWaitingEdits(owner: String) async throws(ResourceError) -> Bool {
-        try await cache.store.write("reading edits") { try $0.edits.hasWaitingEdits(owner: owner) }
+        try await cache.store.read("reading edits") { try $0.edits.hasWaitingEdits(owner: owner) }
     }
 
     private func sendQueued(owner: String, summary: inout SynchronisationSummary) async throws(LoadFailure) {
-        var (last, mayBatch): (Int64, Bool) = (0, true)
+        var (tried, mayBatch): (Set<String>, Bool) = ([], true)
         while sharedState.isOnline, sharedState.owner == owner {
-            let from = last
-            let (path, edits) = try await cache.stored("reading edits") { [named = batchPath] transaction in
+            let (path, edits) = try await cache.read("reading edits") { [tried, named = batchPath] transaction in
                 let path = try named ?? transaction.batchPath()
                 let limit = path == nil ? 1 : EditBatch.mostEdits
-                return (path, try transaction.edits.sendable(after: from, limit: limit, owner: owner))
+                return (path, try transaction.edits.sendable(except: tried, limit: limit, owner: owner))
             }
             guard let first = edits.first else { return }
             let batch = EditBatch(edits)
             if mayBatch, let path, batch.edits.count > 1 {
                 mayBatch = try await send(batch, to: path, owner: owner, summary: &summary)
-                if mayBatch { last = batch.edits.last?.seq ?? last }
+                if mayBatch { tried.formUnion(batch.edits.map(\.id)) }
             } else {
                 try await send(first, owner: owner, summary: &summary)
-                last = first.seq
+                tried.insert(first.id)
             }
         }
     }
@@ -84,6 +83,7 @@ struct EditSender: Sendable {
         var headers = ResourceHeaders()
         headers.add("Idempotency-Key", edit.id)
         headers.add("Accept", "application/json, */*;q=0.5")
+        headers.merge(edit.headers)
         if let condition = edit.condition { headers.add("If-Match", condition) }
         if edit.kind != .delete { headers.add("Content-Type", edit.contentType) }
         let target = edit.kind == .create ? edit.uri.parentPath : edit.uri.description
@@ -152,7 +152,7 @@ struct EditSender: Sendable {
         }
         for sent in batch.edits {
             // The response to an earlier edit may have moved this one.
-            let present = try await cache.stored("reading an edit") { try $0.edits.edit(sent.seq) }
+            let present = try await cache.read("reading an edit") { try $0.edits.edit(sent.seq) }
             let edit = present ?? sent
             if let outcome = outcomes[edit.id] {
                 try await process(edit, outcome, owner: owner, summary: &summary)
@@ -202,9 +202,10 @@ struct EditSender: Sendable {
         _ edit: StoredEdit, _ answer: EditAnswer, place: ResourceURI?, owner: String
     ) async throws(LoadFailure) {
         let now = cache.clock()
-        try await cache.stored("storing a response") { transaction in
+        let changed = try await cache.stored("storing a response") { transaction in
             try transaction.responses.apply(edit, answer: answer, place: place, owner: owner, now: now)
         }
+        if let changed { await notifier.notifyChanged([changed], owner: owner) }
     }
 
     /// The URI at which the backend has created the resource; nil when the response names none or one that does not
@@ -224,21 +225,23 @@ struct EditSender: Sendable {
         }
     }
 
-    /// Handles a conflict. It first fetches the backend's version.
+    /// Handles a conflict. It first fetches the backend's version, and notifies the app of it after the edit is marked.
     private func decide(
         _ edit: StoredEdit, isDropped: Bool, _ outcome: EditOutcome, owner: String,
         summary: inout SynchronisationSummary
     ) async throws(LoadFailure) {
-        let saved = try await cache.stored("reading a copy") { try $0.resources.row(edit.uri, owner: owner) }
+        let saved = try await cache.read("reading a copy") { try $0.resources.row(edit.uri, owner: owner) }
         _ = try await loader.load(
             edit.uri, kind: saved?.kind ?? .item, saved: saved?.policy, isForConflict: true, owner: owner)
-        let theirs = try await cache.stored("reading a copy") { try $0.resources.row(edit.uri, owner: owner) }
+        let theirs = try await cache.read("reading a copy") { try $0.resources.row(edit.uri, owner: owner) }
         if let theirs, let body = theirs.body, edit.hasEffect(on: body) == false {
             // The backend's version already contains the edit: the edit had arrived, and its response was lost.
             let answer = EditAnswer(etag: theirs.etag, body: body, asOf: theirs.asOf)
             try await apply(edit, answer, place: nil, owner: owner)
             summary.applied += 1
-        } else if isDropped {
+            return
+        }
+        if isDropped {
             try await cache.stored("dropping an edit") { try $0.responses.drop(edit, owner: owner) }
             summary.dropped += 1
         } else {
@@ -246,6 +249,9 @@ struct EditSender: Sendable {
                 try transaction.responses.stop(edit, as: .conflict, status: outcome.status, message: nil, owner: owner)
             }
             summary.conflicts += 1
+        }
+        if let saved, saved.body != theirs?.body || saved.etag != theirs?.etag {
+            await notifier.notifyChanged([edit.uri], owner: owner)
         }
     }
 }

@@ -23,7 +23,7 @@ public struct Resource: Sendable, Hashable {
     public let hasConflict: Bool
     /// Whether the backend has refused an edit. `ResourceClient.loadOfflineResources()` returns the reason.
     public let hasOfflineCommitError: Bool
-    /// The refresh priority; nil when the resource is not pinned.
+    /// The priority of its edits and refreshes; nil when the resource is not pinned.
     public let pin: PinPriority?
     /// The policies that are saved with the resource.
     public let policy: EffectivePolicy

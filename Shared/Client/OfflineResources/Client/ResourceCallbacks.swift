@@ -9,8 +9,8 @@ public protocol ResourceCallbacks: Sendable {
     ///   - resource: the local version; nil when it is deleted. Its flags show conflicts and errors.
     func offlineResourceSynchronized(uri: String, resource: Resource?) async
 
-    /// A fetch, a refresh or a push has changed or deleted a cached resource. Not called for a resource that is newly
-    /// cached.
+    /// A fetch, a refresh, a push or an applied edit of the app has changed or deleted a cached resource. Not called for
+    /// a resource that is newly cached. After a conflict, called when the edit is marked: `hasConflict` is true.
     ///
     /// - Parameters:
     ///   - uri: the URI of the resource, relative to the base URL.

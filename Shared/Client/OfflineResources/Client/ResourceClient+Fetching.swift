@@ -4,56 +4,49 @@ extension ResourceClient {
     /// - Parameters:
     ///   - uri: the URI relative to the base URL; the leading slash is optional.
     ///   - policy: overrides the configuration; the response's headers override it. Saved with the resource.
+    ///   - headers: further header fields of the request, at most 4,000 bytes. Later refreshes do not send them; use
+    ///     the transport's `credentials` for fields of all requests.
     /// - Returns: the object; nil when it does not exist or is not available now.
     /// - Throws: `ResourceError`: `invalidArgument`, `refused`, `signInNeeded`, `answer`, `store`, `userChanged`,
     ///   `cancelled`.
-    public func fetchObject(_ uri: String, policy: SyncPolicy = SyncPolicy()) async throws(ResourceError) -> Resource? {
-        try await fetcher.fetch(ResourceURI(uri), kind: .item, request: policy).resource
+    public func fetchObject(
+        _ uri: String, policy: SyncPolicy = SyncPolicy(), headers: ResourceHeaders = ResourceHeaders()
+    ) async throws(ResourceError) -> Resource? {
+        try await fetcher.fetch(ResourceURI(uri), kind: .item, request: policy, headers: headers).resource
     }
 
     /// Fetches a file. As `fetchObject`, but with the library defaults of files (RES1).
     ///
     /// - Throws: as `fetchObject`.
-    public func fetchFile(_ uri: String, policy: SyncPolicy = SyncPolicy()) async throws(ResourceError) -> Resource? {
-        try await fetcher.fetch(ResourceURI(uri), kind: .file, request: policy).resource
+    public func fetchFile(
+        _ uri: String, policy: SyncPolicy = SyncPolicy(), headers: ResourceHeaders = ResourceHeaders()
+    ) async throws(ResourceError) -> Resource? {
+        try await fetcher.fetch(ResourceURI(uri), kind: .file, request: policy, headers: headers).resource
     }
 
-    /// Fetches a collection, or one page of it. Each item is also cached separately. Offline, an empty collection in
-    /// the cache counts as a miss.
+    /// Fetches a collection, or one page of it. Each item is also cached separately, with the policies of the
+    /// collection. An empty collection in the cache counts as a miss for the ON_CACHE_MISS policies only.
     ///
     /// - Parameters:
-    ///   - limit: the largest number of items; nil: the backend's default.
+    ///   - queryFor: tests that the items must all fulfil. With tests, the call searches the local copies only, online
+    ///     too (RES9): the items one level below the path, which were fetched separately or in any page, or were
+    ///     created here. The fetch policy has no effect then, and the value is nil when neither the collection nor an
+    ///     item of it is cached.
+    ///   - limit: the largest number of items; nil: the backend's default, or all with `queryFor`.
     ///   - offset: the number of items to leave out at the start.
     ///   - orderBy: the sort order; sent as `orderBy=a,b:desc`.
     /// - Throws: as `fetchObject`.
     public func fetchCollection(
-        _ uri: String, limit: Int? = nil, offset: Int? = nil, orderBy: [SortKey] = [],
-        policy: SyncPolicy = SyncPolicy()
+        _ uri: String, queryFor tests: [ResourceQuery] = [], limit: Int? = nil, offset: Int? = nil,
+        orderBy: [SortKey] = [], policy: SyncPolicy = SyncPolicy(), headers: ResourceHeaders = ResourceHeaders()
     ) async throws(ResourceError) -> ResourceCollection? {
-        let uri = try ResourceURI(uri).listed(limit: limit, offset: offset, orderBy: orderBy)
-        return try await fetcher.fetch(uri, kind: .collection, request: policy).collection
-    }
-
-    /// Searches the local copies of a collection's items, online too. The search covers items one level below the
-    /// collection's path: items that were fetched separately or in any page, and items that were created here (RES9).
-    ///
-    /// - Parameters:
-    ///   - uri: the URI of the collection.
-    ///   - property: the member to compare; dots lead to an inner member: `address.city`.
-    /// - Returns: the items whose property fulfils the comparison with `value`.
-    /// - Throws: `ResourceError`: `invalidArgument`, `store`, `userChanged`.
-    public func queryFor(
-        _ property: String, _ comparison: Comparison, _ value: ResourceValue, in uri: String
-    ) async throws(ResourceError) -> [Resource] {
-        let (path, owner, now) = (try ResourceURI(uri), sharedState.owner, configuration.clock())
-        let copies = try await store.write("querying copies") { transaction in
-            try transaction.copies.children(
-                of: transaction.aliases.located(path, owner: owner).path, owner: owner, now: now)
+        let path = try ResourceURI(uri)
+        let page = try path.listed(limit: limit, offset: offset, orderBy: orderBy)
+        guard tests.isEmpty else {
+            let query = LocalQuery(tests: tests, orderBy: orderBy, offset: offset ?? 0, limit: limit)
+            return try await fetcher.query(path, query)
         }
-        try sharedState.checkOwner(owner)
-        return copies.compactMap { Resource($0, isFromCache: true) }.filter {
-            comparison.holds($0.json?[property], value)
-        }
+        return try await fetcher.fetch(page, kind: .collection, request: policy, headers: headers).collection
     }
 
     /// Loads a resource again, with the policies that are saved with it.

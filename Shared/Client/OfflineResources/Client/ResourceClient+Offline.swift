@@ -5,7 +5,7 @@ extension ResourceClient {
     /// - Throws: `ResourceError.store`.
     public func loadOfflineResources() async throws(ResourceError) -> [OfflineResource] {
         let (owner, now) = (sharedState.owner, configuration.clock())
-        let copies = try await store.write("reading edits") { transaction in
+        let copies = try await store.read("reading edits") { transaction in
             try transaction.edits.editedResources(owner: owner).compactMap {
                 try transaction.copies.copy($0, owner: owner, now: now)
             }
@@ -97,9 +97,9 @@ extension ResourceClient {
 
     // MARK: Pins and eviction
 
-    /// Sets the refresh priority of a copy (RES8).
+    /// Sets the priority of a resource, for sending its edits and refreshing its copy (RES8).
     ///
-    /// - Parameter pin: the priority; nil: not pinned, which counts as `Normal`.
+    /// - Parameter pin: the priority; nil: not pinned, which is between `Normal` and `Low`.
     /// - Throws: `ResourceError`: `notCached`, `invalidArgument`, `store`.
     public func pinResource(_ uri: String, _ pin: PinPriority?) async throws(ResourceError) {
         let owner = sharedState.owner

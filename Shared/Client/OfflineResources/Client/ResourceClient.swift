@@ -16,12 +16,16 @@ public final class ResourceClient: Sendable {
     let sender: EditSender
     let refresher: ResourceRefresher
     let background: BackgroundRun
+    /// Downloads and uploads of large files.
+    public let files: FileTransfers
 
     /// Opens the store and evicts copies by their policies. Sends nothing to the backend.
     ///
+    /// - Parameter fileTransport: transfers files; nil: the transport does it when it can, as `HTTPResourceTransport`.
     /// - Throws: `ResourceError`: `invalidArgument`, `store`, `storeKey`.
     public init(
-        configuration: ResourceConfiguration, transport: any ResourceTransport, logger: Logger
+        configuration: ResourceConfiguration, transport: any ResourceTransport,
+        fileTransport: (any FileTransport)? = nil, logger: Logger
     ) throws(ResourceError) {
         try configuration.check()
         self.configuration = configuration
@@ -32,6 +36,9 @@ public final class ResourceClient: Sendable {
         cache = ResourceCache(store: store, clock: configuration.clock)
         notifier = CallbackNotifier(callbacks: configuration.callbacks, cache: cache, sharedState: sharedState)
         exchange = BackendExchange(transport: transport, cache: cache, sharedState: sharedState, logger: logger)
+        files = FileTransfers(
+            transport: fileTransport ?? (transport as? any FileTransport), configuration: configuration,
+            exchange: exchange, cache: cache, sharedState: sharedState)
         let loader = ResourceLoader(
             configuration: configuration, exchange: exchange, cache: cache, notifier: notifier, logger: logger)
         fetcher = ResourceFetcher(
@@ -63,6 +70,7 @@ public final class ResourceClient: Sendable {
             throw ResourceError(.invalidArgument, "userID must have 1 to 100 characters")
         }
         sharedState.setOwner(userID ?? "")
+        store.refreshObservations()
     }
 
     // MARK: Working offline

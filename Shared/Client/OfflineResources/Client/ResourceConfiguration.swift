@@ -23,6 +23,11 @@ public struct ResourceConfiguration: Sendable {
     /// The URI that accepts batches of edits; nil, the default: the backend names it in the header `MSS-Sync-Batch`, or
     /// has none.
     public var batchPath: String?
+    /// Whether the backend accepts resumable uploads, as in the IETF's draft "Resumable Uploads for HTTP"; false by
+    /// default: `FileTransfers.upload` sends a file in one request.
+    public var resumableUploads = false
+    /// The conversion between bodies and values of the app's types; dates in ISO 8601 by default.
+    public var coding = ResourceCoding.standard
     /// Receives notifications about resources; nil by default.
     public var callbacks: (any ResourceCallbacks)?
 

@@ -9,9 +9,11 @@ struct ResourceEditor: Sendable {
     ///
     /// - Throws: as `ResourceClient.create`.
     func edit(
-        _ uri: ResourceURI, _ kind: EditKind, body: [UInt8], contentType: String, request: SyncPolicy, owner: String
+        _ uri: ResourceURI, _ kind: EditKind, body: [UInt8], contentType: String, request: SyncPolicy,
+        headers: ResourceHeaders, owner: String
     ) async throws(ResourceError) -> Resource? {
         if let fault = request.fault { throw ResourceError(.invalidArgument, fault) }
+        try headers.check()
         guard uri.query == nil, kind == .delete || !contentType.contains("json") || ResourceValue.parse(body) != nil,
             contentType.utf8.allSatisfy({ (32..<127).contains($0) })
         else {
@@ -22,7 +24,9 @@ struct ResourceEditor: Sendable {
         let saved = try await cache.copy(uri, owner: owner)?.resource.policy
         let path = kind == .create ? uri.parentPath : uri.path
         let policy =
-            saved?.overridden(by: [request]) ?? configuration.policies.policy(of: path, kind: .item, request: request)
+            saved?.overridden(by: [request])
+            ?? configuration.policies.policy(
+                of: path, kind: ResourceKind(contentType: contentType), request: request)
         let isOnline = sharedState.isOnline
         let mayQueue = policy.updatePolicy == .queueIfOffline
         guard isOnline || mayQueue else {
@@ -33,8 +37,8 @@ struct ResourceEditor: Sendable {
             // The backend may have named the resource meanwhile.
             let place = try transaction.aliases.located(uri, owner: owner)
             let draft = EditDraft(
-                id: id, uri: place, kind: kind, body: body, contentType: contentType, policy: policy,
-                isOffline: !isOnline)
+                id: id, uri: place, kind: kind, body: body, contentType: contentType, headers: headers,
+                policy: policy, isOffline: !isOnline)
             return try transaction.edits.add(draft, owner: owner, mayMerge: mayQueue)
         }
         if let edit, isOnline { try await send(edit, mayQueue: mayQueue, owner: owner) }
@@ -50,7 +54,7 @@ struct ResourceEditor: Sendable {
         } catch {
             failure = error
         }
-        guard let left = try await cache.store.write("reading an edit", { try $0.edits.edit(edit.seq) }) else { return }
+        guard let left = try await cache.store.read("reading an edit", { try $0.edits.edit(edit.seq) }) else { return }
         switch left.state {
         case .conflict: return
         case .refused:

@@ -12,19 +12,23 @@ struct ResourceLoader: Sendable {
     /// Sends a `GET` and stores the response.
     ///
     /// - Parameters:
+    ///   - requested: the header fields of the request.
     ///   - saved: the policies to keep; nil: those of the configuration and the request.
     ///   - stores: false: the response is not stored.
-    ///   - isForConflict: the response is stored in spite of `maxStoreSize`, and replaces any stored version.
+    ///   - isForConflict: the response is stored in spite of `maxStoreSize`, and replaces any stored version. The app
+    ///     is not notified: the caller does it after it has marked the edit.
     func load(
-        _ uri: ResourceURI, kind: ResourceKind, request: SyncPolicy = SyncPolicy(), saved: EffectivePolicy? = nil,
-        stores: Bool = true, isForConflict: Bool = false, owner: String
+        _ uri: ResourceURI, kind: ResourceKind, request: SyncPolicy = SyncPolicy(),
+        headers requested: ResourceHeaders = ResourceHeaders(), saved: EffectivePolicy? = nil, stores: Bool = true,
+        isForConflict: Bool = false, owner: String
     ) async throws(LoadFailure) -> Loaded {
-        let (copy, since) = try await cache.stored("reading a copy") { [clock = cache.clock] transaction in
+        let (copy, since) = try await cache.read("reading a copy") { [clock = cache.clock] transaction in
             (try transaction.copies.copy(uri, owner: owner, now: clock()), try transaction.lastChange())
         }
         var headers = ResourceHeaders()
         headers.add("Accept", kind == .file ? "*/*" : "application/json, */*;q=0.5")
         let isWhole = copy.map { kind == .collection ? $0.state != .missing : $0.resource.body != nil } ?? false
+        headers.merge(requested)
         if stores, isWhole, let tag = copy?.resource.etag { headers.add("If-None-Match", tag) }
         let response = try await exchange.send(
             ResourceRequest(method: "GET", uri: uri.description, headers: headers), owner: owner)
@@ -51,12 +55,12 @@ struct ResourceLoader: Sendable {
                 etag: exchange.tag(response), asOf: exchange.asOf(response), policy: policy)
             let isKept = (stores && !policy.noCache) || isForConflict
             return kind == .collection
-                ? try await keep(collection: version, request: request, since: since, isKept: isKept, owner: owner)
+                ? try await keep(collection: version, since: since, isKept: isKept, owner: owner)
                 : try await keep(
                     version, since: isForConflict ? nil : since, isForced: isForConflict, isKept: isKept, owner: owner)
         case 404, 410:
             let isChanged = try await cache.stored("removing a resource") { try $0.versions.remove(uri, owner: owner) }
-            if isChanged { await notifier.notifyChanged([uri], owner: owner) }
+            if isChanged, !isForConflict { await notifier.notifyChanged([uri], owner: owner) }
             return .nothing
         default: throw .failed(exchange.refusal(response, of: uri))
         }
@@ -76,7 +80,7 @@ struct ResourceLoader: Sendable {
         let change = try await cache.stored("storing a version") { transaction in
             try transaction.versions.store(version, owner: owner, since: since, now: now, ignoresLimit: isForced)
         }
-        if change == .changed { await notifier.notifyChanged([version.uri], owner: owner) }
+        if change == .changed, !isForced { await notifier.notifyChanged([version.uri], owner: owner) }
         guard change != .notStored else {
             logger.debug("the cache is full; a fetched resource is not stored", metadata: ["uri": "\(version.uri)"])
             return .resource(Resource(version, at: now))
@@ -85,7 +89,7 @@ struct ResourceLoader: Sendable {
     }
 
     private func keep(
-        collection: ServiceVersion, request: SyncPolicy, since: Int64, isKept: Bool, owner: String
+        collection: ServiceVersion, since: Int64, isKept: Bool, owner: String
     ) async throws(LoadFailure) -> Loaded {
         let now = cache.clock()
         let answer: CollectionAnswer
@@ -95,17 +99,11 @@ struct ResourceLoader: Sendable {
         } catch {
             throw .failed(error)
         }
+        // An item that is fetched through a collection has the collection's policies, not those of its own path.
         let items = answer.items.map { item in
-            var policy = configuration.policies.policy(of: item.uri.path, kind: .item, request: request)
-            // The collection's response policies also apply to its items.
-            policy.noCache = collection.policy.noCache
-            (policy.expirationPolicy, policy.expireAfter) = (
-                collection.policy.expirationPolicy, collection.policy.expireAfter
-            )
-            policy.evictionPolicy = collection.policy.evictionPolicy
-            return ServiceVersion(
+            ServiceVersion(
                 uri: item.uri, kind: .item, body: item.body, contentType: "application/json", etag: item.etag,
-                asOf: collection.asOf, policy: policy)
+                asOf: collection.asOf, policy: collection.policy)
         }
         let fresh = ResourceCollection(
             uri: collection.uri.description, items: items.map { Resource($0, at: now) }, etag: collection.etag,
@@ -128,8 +126,7 @@ struct ResourceLoader: Sendable {
             guard copy.resource.kind == .collection else {
                 return Resource(copy, isFromCache: false).map(Loaded.resource) ?? .nothing
             }
-            return .collection(
-                try await cache.collection(copy.resource, state: copy.state, isFromCache: false, owner: owner))
+            return .collection(try await cache.collection(copy, isFromCache: false, owner: owner))
         } catch {
             throw .failed(error)
         }

@@ -25,15 +25,15 @@ struct ResourceRefresher: Sendable {
         let owner = sharedState.owner
         for fetch in sharedState.removeScheduledFetches() where fetch.owner == owner && sharedState.isOnline {
             do throws(LoadFailure) {
-                _ = try await loader.load(fetch.uri, kind: fetch.kind, request: fetch.request, owner: owner)
+                _ = try await loader.load(
+                    fetch.uri, kind: fetch.kind, request: fetch.request, headers: fetch.headers, owner: owner)
             } catch {
                 logger.debug("a resource was not fetched", metadata: ["uri": "\(fetch.uri)", "error": "\(error)"])
             }
         }
-        let requests = try await cache.store.write("reading refresh requests") { transaction in
+        let requests = try await cache.store.read("reading refresh requests") { transaction in
             let waits = try transaction.edits.hasWaitingEdits(owner: owner)
-            return try transaction.refreshes.requests(
-                owner: owner, pins: waits ? [.high, .normal] : [.high, .normal, .low])
+            return try transaction.refreshes.requests(owner: owner, includesLow: !waits)
         }
         await withTaskGroup(of: Void.self) { group in
             for (index, request) in requests.enumerated() {
@@ -46,7 +46,7 @@ struct ResourceRefresher: Sendable {
 
     private func refresh(_ request: RefreshQueue.Request, owner: String) async {
         do throws(LoadFailure) {
-            let row = try await cache.stored("reading a copy") { try $0.resources.row(request.uri, owner: owner) }
+            let row = try await cache.read("reading a copy") { try $0.resources.row(request.uri, owner: owner) }
             guard let row else { return }
             _ = try await loader.load(request.uri, kind: request.kind, saved: row.policy, owner: owner)
             // Ends the request also when the response was overtaken or not stored, so that the client does not repeat

@@ -1,6 +1,6 @@
+import Concurrency
 import Foundation
 import MobileSync
-import Synchronization
 
 /// The state that a client's tasks share: the bound user, the connectivity, and the signal that wakes the loops of
 /// `run()`.
@@ -11,6 +11,7 @@ final class ResourceSharedState: Sendable {
         let uri: ResourceURI
         let kind: ResourceKind
         let request: SyncPolicy
+        let headers: ResourceHeaders
     }
 
     /// More scheduled fetches are dropped.
@@ -25,9 +26,17 @@ final class ResourceSharedState: Sendable {
         var isStart = true
         var scheduledFetches: [ScheduledFetch] = []
         var wakes: UInt64 = 0
+        var transfers: Set<Transfer> = []
     }
 
-    private let state = Mutex(State())
+    /// A resource or a file that only one transfer at a time can use.
+    enum Transfer: Hashable, Sendable {
+        case resource(ResourceURI, owner: String)
+        /// A file that a download writes.
+        case destination(path: String)
+    }
+
+    private let state = LockedValue(State())
     private let wakeSignals = EventBroadcaster<Void>(buffer: 1)
     private let clock: @Sendable () -> Date
 
@@ -142,6 +151,19 @@ final class ResourceSharedState: Sendable {
         }
     }
 
+    // MARK: Transfers of files
+
+    /// - Returns: false when a transfer in progress uses any of them.
+    func begin(_ used: Set<Transfer>) -> Bool {
+        state.withLock { state in
+            guard state.transfers.isDisjoint(with: used) else { return false }
+            state.transfers.formUnion(used)
+            return true
+        }
+    }
+
+    func end(_ used: Set<Transfer>) { state.withLock { $0.transfers.subtract(used) } }
+
     // MARK: Runs and wakes
 
     /// - Returns: false when `run()` is already running.
@@ -161,6 +183,15 @@ final class ResourceSharedState: Sendable {
     func wake() {
         state.withLock { $0.wakes += 1 }
         wakeSignals.send(())
+    }
+
+    /// Waits until requests can be sent, or until the task is cancelled.
+    func waitUntilOnline() async {
+        while !Task.isCancelled {
+            let seen = wakes
+            if isOnline { return }
+            await wait(after: seen, upTo: pause)
+        }
     }
 
     /// Waits for the first wake after `seen` wakes, or until the limit.

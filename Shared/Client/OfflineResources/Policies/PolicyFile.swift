@@ -1,6 +1,7 @@
 public import Foundation
 
-/// A policy file: JSON with the terms of Oracle's Synchronization library (RES6).
+/// A policy file with the terms of Oracle's Synchronization library (RES6): JSON, or Oracle's own configuration file,
+/// which is XML for Android and a property list for iOS.
 ///
 /// Members, all optional: `maxStoreSize` (MB), `periodicRefreshPolicy`, `periodicRefreshInterval` (seconds),
 /// `defaultPolicy` (of the backend), `policies` (each with a `path`). A member `synchronization` can contain them all.
@@ -11,26 +12,55 @@ public struct PolicyFile: Sendable, Hashable {
     public let periodicRefreshInterval: Duration?
     public let book: PolicyBook
 
-    /// Reads a policy file.
+    /// Reads a policy file. Its content decides the format: JSON, XML or a property list.
     ///
+    /// - Parameter backend: the name of the backend in Oracle's file; nil: the file's default backend, or its only one.
+    ///   It has no meaning for JSON.
     /// - Throws: `ResourceError.policyFile`; the message has the place of the error and the allowed values.
-    public init(contentsOf url: URL) throws(ResourceError) {
+    public init(contentsOf url: URL, backend: String? = nil) throws(ResourceError) {
         let data: Data
         do {
             data = try Data(contentsOf: url)
         } catch {
             throw ResourceError(.policyFile, "the policy file \(url.path) cannot be read (\(error)); check its path")
         }
-        try self.init(json: [UInt8](data))
+        let start = String(decoding: data.prefix(1_000), as: UTF8.self)
+        if start.hasPrefix("bplist") || start.contains("<plist") {
+            try self.init(propertyList: [UInt8](data), backend: backend)
+        } else if start.drop(while: { $0.isWhitespace || $0 == "\u{FEFF}" }).first == "<" {
+            try self.init(xml: [UInt8](data), backend: backend)
+        } else {
+            try self.init(json: [UInt8](data))
+        }
     }
 
-    /// Parses the content of a policy file.
+    /// Parses Oracle's configuration file of Android apps, `oracle_mobile_cloud_config.xml`.
     ///
-    /// - Throws: as `init(contentsOf:)`.
+    /// - Parameter backend: as for `init(contentsOf:backend:)`.
+    /// - Throws: as `init(contentsOf:backend:)`.
+    public init(xml: [UInt8], backend: String? = nil) throws(ResourceError) {
+        try self.init(OracleConfiguration(xml: xml).synchronization(of: backend))
+    }
+
+    /// Parses Oracle's configuration file of iOS apps, `OMC.plist`, as XML or binary.
+    ///
+    /// - Parameter backend: as for `init(contentsOf:backend:)`.
+    /// - Throws: as `init(contentsOf:backend:)`.
+    public init(propertyList: [UInt8], backend: String? = nil) throws(ResourceError) {
+        try self.init(OracleConfiguration(propertyList: propertyList).synchronization(of: backend))
+    }
+
+    /// Parses a policy file in JSON.
+    ///
+    /// - Throws: as `init(contentsOf:backend:)`.
     public init(json: [UInt8]) throws(ResourceError) {
         guard let value = ResourceValue.parse(json) else {
             throw ResourceError(.policyFile, "the policy file is not JSON; check commas, quotes and brackets")
         }
+        try self.init(value)
+    }
+
+    private init(_ value: ResourceValue) throws(ResourceError) {
         var root = try PolicyFileSection(value, at: "")
         if let inner = root.removeMember("synchronization") {
             try root.finish()

@@ -48,11 +48,19 @@ struct PolicyFileSection {
         _ name: String
     ) throws(ResourceError) -> Choice? where Choice.RawValue == String {
         guard let value = removeMember(name) else { return nil }
-        guard case .text(let text) = value, let choice = Choice(rawValue: text) else {
+        guard case .text(let text) = value, let choice = Choice(rawValue: Self.plain(text, of: name)) else {
             let names = Choice.allCases.map(\.rawValue).joined(separator: ", ")
             throw ResourceError(.policyFile, "\(place(name)) must be one of \(names)")
         }
         return choice
+    }
+
+    /// A value without the prefix of Oracle's constants, such as `FETCH_POLICY_` for `fetchPolicy`. Oracle's library
+    /// for iOS writes STARTUP as two words.
+    private static func plain(_ text: String, of name: String) -> String {
+        let prefix = name.reduce(into: "") { $0 += ($1.isUppercase ? "_" : "") + $1.uppercased() } + "_"
+        let plain = text.hasPrefix(prefix) ? String(text.dropFirst(prefix.count)) : text
+        return plain.replacing("START_UP", with: "STARTUP")
     }
 
     mutating func list(_ name: String) throws(ResourceError) -> [ResourceValue] {

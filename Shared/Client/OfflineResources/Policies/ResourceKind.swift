@@ -6,4 +6,7 @@ public enum ResourceKind: String, Sendable, Hashable, Codable, CaseIterable {
     case collection
     /// Bytes; with separate library defaults.
     case file
+
+    /// The kind of a resource that is known only by an edit: an item when its content is JSON, otherwise a file.
+    init(contentType: String) { self = contentType.contains("json") ? .item : .file }
 }

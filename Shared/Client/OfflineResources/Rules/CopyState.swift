@@ -2,7 +2,7 @@ import Foundation
 
 /// The state of a resource in the cache.
 enum CopyState: String, Sendable, Hashable, CaseIterable {
-    /// No copy, an empty collection, or a collection that lacks an item (RES2).
+    /// No copy, or a collection that lacks an item (RES2).
     case missing
     case fresh
     case expired

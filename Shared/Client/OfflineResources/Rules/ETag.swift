@@ -6,4 +6,7 @@ enum ETag {
         guard bytes.count >= 2, bytes.count <= 1_000, bytes.first == 34, bytes.last == 34 else { return false }
         return bytes.dropFirst().dropLast().allSatisfy { $0 > 32 && $0 != 34 && $0 != 127 }
     }
+
+    /// Whether versions with this tag have the same bytes, so that parts of them can be joined.
+    static func isStrong(_ text: String) -> Bool { isWellFormed(text) && !text.hasPrefix("W/") }
 }

@@ -11,13 +11,15 @@ struct EditBatch: Sendable, Hashable {
     let edits: [StoredEdit]
 
     /// Takes the longest prefix of the edits that fits in one request. It ends before a second edit of a resource,
-    /// because that edit needs the first one's new tag; before a body that is not JSON; and at the limits.
+    /// because that edit needs the first one's new tag; before a body that is not JSON and an edit with header fields
+    /// of its own, which a batch has no place for; and at the limits.
     init(_ waiting: [StoredEdit]) {
         var (edits, seen, bytes): ([StoredEdit], Set<ResourceURI>, Int) = ([], [], 0)
         for edit in waiting.prefix(Self.mostEdits) {
             bytes += edit.body.count
             let isJSON = edit.kind == .delete || ResourceValue.parse(edit.body) != nil
-            guard isJSON, bytes <= Self.mostBytes, seen.insert(edit.uri).inserted else { break }
+            let isPlain = isJSON && edit.headers.fields.isEmpty
+            guard isPlain, bytes <= Self.mostBytes, seen.insert(edit.uri).inserted else { break }
             edits.append(edit)
         }
         self.edits = edits

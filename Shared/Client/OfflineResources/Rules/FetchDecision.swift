@@ -20,7 +20,12 @@ struct FetchDecision: Sendable, Hashable {
     let action: Action
     let lookup: Lookup
 
-    init(_ policy: EffectivePolicy, copy: CopyState, isOnline: Bool) {
+    /// - Parameter isEmptyCollection: an empty collection counts as missing for the ON_CACHE_MISS policies.
+    init(_ policy: EffectivePolicy, copy: CopyState, isEmptyCollection: Bool = false, isOnline: Bool) {
+        let isOnMiss =
+            policy.fetchPolicy == .fetchFromServiceOnCacheMiss
+            || policy.fetchPolicy == .fetchFromServiceOnCacheMissOrExpiry
+        let copy = isEmptyCollection && isOnMiss ? .missing : copy
         let service: Action = isOnline ? .service(stores: true) : .nothing(refreshes: false)
         if policy.noCache {
             (action, lookup) = (isOnline ? .service(stores: false) : .nothing(refreshes: false), .none)

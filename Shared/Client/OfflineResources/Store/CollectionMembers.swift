@@ -5,17 +5,16 @@ struct CollectionMembers {
     let context: StoreContext
     let resources: ResourceTable
 
-    /// Whether a collection has items and all of them are cached.
-    func isWhole(_ collection: StoredResource, owner: String) throws -> Bool {
+    /// The number of a collection's items, and whether all of them are cached.
+    func presence(of collection: StoredResource, owner: String) throws -> (count: Int, isWhole: Bool) {
         let row = try Row.fetchOne(
             context.db.cachedStatement(
                 sql: """
                     SELECT count(*), count(resource.id) FROM member
                     LEFT JOIN resource ON resource.owner = ? AND resource.uri = member.uri WHERE collection_id = ?
                     """), arguments: [owner, collection.id])
-        guard let row else { return false }
-        let (members, present): (Int, Int) = (row[0], row[1])
-        return members > 0 && members == present
+        let (members, present): (Int, Int) = (row?[0] ?? 0, row?[1] ?? 0)
+        return (members, members == present)
     }
 
     /// The URIs of a collection's items, in the backend's order.

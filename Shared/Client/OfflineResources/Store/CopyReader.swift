@@ -7,8 +7,8 @@ struct CopyReader {
     let members: CollectionMembers
     let edits: EditQueue
 
-    /// A resource with its edits; nil when there is no copy. The state of a collection is `missing` when it is empty or
-    /// lacks an item.
+    /// A resource with its edits; nil when there is no copy. The state of a collection is `missing` when it lacks an
+    /// item.
     func copy(_ uri: ResourceURI, owner: String, now: Date) throws -> LocalCopy? {
         guard let resource = try resources.row(uri, owner: owner) else { return nil }
         return try copy(resource, owner: owner, now: now)
@@ -19,26 +19,32 @@ struct CopyReader {
         var state = CopyState.of(
             resource.policy, fetchedAt: resource.fetchedAt, run: resource.run, isInvalid: resource.isInvalid, now: now,
             currentRun: context.run)
+        var isEmpty = false
         if resource.kind == .collection {
-            if try !members.isWhole(resource, owner: owner) { state = .missing }
+            let presence = try members.presence(of: resource, owner: owner)
+            if !presence.isWhole { state = .missing }
+            isEmpty = try presence.count == 0 && created(in: resource, owner: owner, now: now).isEmpty
         } else if resource.body == nil {
             // A locally created resource is fresh. A resource that the backend has deleted is missing.
             state = edits.isEmpty ? .missing : .fresh
         }
-        return LocalCopy(resource: resource, edits: edits, state: state)
+        return LocalCopy(resource: resource, edits: edits, state: state, isEmptyCollection: isEmpty)
     }
 
     /// The items of a cached collection in the backend's order, then the items that were created in it here, unless it
     /// is a page. Items that were deleted here are left out.
     func items(of collection: StoredResource, owner: String, now: Date) throws -> [LocalCopy] {
-        var items = try resources.items(of: collection.id, owner: owner).map { try copy($0, owner: owner, now: now) }
-        if collection.uri.query == nil {
-            items += try children(of: collection.uri.path, owner: owner, now: now).filter(\.resource.uri.isLocal)
-        }
-        return items.filter { $0.body != nil }
+        try resources.items(of: collection.id, owner: owner).map { try copy($0, owner: owner, now: now) }
+            .filter { $0.body != nil } + created(in: collection, owner: owner, now: now)
     }
 
-    /// The cached items one level below a path, sorted by URI.
+    /// The items that were created here in a collection; none in a page.
+    private func created(in collection: StoredResource, owner: String, now: Date) throws -> [LocalCopy] {
+        guard collection.uri.query == nil else { return [] }
+        return try children(of: collection.uri.path, owner: owner, now: now).filter(\.resource.uri.isLocal)
+    }
+
+    /// The cached items and files one level below a path, sorted by URI.
     func children(of path: String, owner: String, now: Date) throws -> [LocalCopy] {
         try resources.children(of: path, owner: owner).map { try copy($0, owner: owner, now: now) }
             .filter { $0.body != nil }

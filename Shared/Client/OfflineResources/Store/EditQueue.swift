@@ -8,8 +8,8 @@ struct EditQueue {
     let refreshes: RefreshQueue
 
     private static let columns = """
-        seq, edit_id, uri, kind, body, content_type, base_etag, conflict_policy, is_unconditional, state, is_offline,
-        status, message
+        seq, edit_id, uri, kind, body, content_type, headers, base_etag, conflict_policy, is_unconditional, state,
+        is_offline, status, message
         """
 
     private func edit(_ row: Row) throws -> StoredEdit {
@@ -17,10 +17,21 @@ struct EditQueue {
         return StoredEdit(
             seq: seq, id: row["edit_id"], uri: try ResourceURI(row["uri"]),
             kind: EditKind(rawValue: row["kind"]) ?? .update, body: try context.opened(row["body"], "edit/\(seq)"),
-            contentType: row["content_type"], baseTag: row["base_etag"],
+            contentType: row["content_type"], headers: try headers(row["headers"], of: seq), baseTag: row["base_etag"],
             conflictPolicy: ConflictResolutionPolicy(rawValue: row["conflict_policy"]) ?? .preserveConflict,
             isUnconditional: row["is_unconditional"], state: EditState(rawValue: row["state"]) ?? .sent,
             isOffline: row["is_offline"], status: row["status"], message: row["message"])
+    }
+
+    private func headers(_ stored: Data?, of seq: Int64) throws -> ResourceHeaders {
+        guard let stored else { return ResourceHeaders() }
+        return try JSONDecoder().decode(
+            ResourceHeaders.self, from: Data(context.opened(stored, "edit/\(seq)/headers")))
+    }
+
+    private func stored(_ headers: ResourceHeaders, of seq: Int64) throws -> Data? {
+        guard !headers.fields.isEmpty else { return nil }
+        return try context.sealed([UInt8](JSONEncoder().encode(headers)), "edit/\(seq)/headers")
     }
 
     // MARK: Finding
@@ -46,22 +57,27 @@ struct EditQueue {
         ).map { text in try ResourceURI(text) }
     }
 
-    /// The edits that can be sent now, in order. An edit waits behind a refused or conflicting edit of the same
-    /// resource, and while its URI is below one that the backend has not named yet.
+    /// The edits that can be sent now: by the pins of their resources, then in the order in which they were made. An
+    /// edit waits behind a refused or conflicting edit of the same resource, and while its URI is below one that the
+    /// backend has not named yet. A resource has one pin, so its own edits stay in order.
     ///
     /// - Parameters:
-    ///   - after: only edits with a higher number.
+    ///   - tried: the ids of edits to leave out.
     ///   - limit: the largest number of edits.
-    func sendable(after seq: Int64, limit: Int, owner: String) throws -> [StoredEdit] {
-        let rows = try Row.fetchAll(
+    func sendable(except tried: Set<String> = [], limit: Int, owner: String) throws -> [StoredEdit] {
+        let rows = try Row.fetchCursor(
             context.db,
             sql: """
-                SELECT seq, uri, kind FROM edit WHERE owner = ?1 AND seq > ?2 AND state IN (0, 1)
+                SELECT edit.seq, edit.edit_id, edit.uri, edit.kind FROM edit
+                LEFT JOIN resource ON resource.owner = edit.owner AND resource.uri = edit.uri
+                WHERE edit.owner = ?1 AND edit.state IN (0, 1)
                     AND NOT EXISTS (SELECT 1 FROM edit AS earlier WHERE earlier.owner = ?1 AND earlier.uri = edit.uri
-                        AND earlier.seq < edit.seq AND earlier.state IN (2, 3)) ORDER BY seq
-                """, arguments: [owner, seq])
+                        AND earlier.seq < edit.seq AND earlier.state IN (2, 3))
+                ORDER BY \(StoreSchema.pinRank), edit.seq
+                """, arguments: [owner])
         var found: [StoredEdit] = []
-        for row in rows where found.count < limit {
+        while found.count < limit, let row = try rows.next() {
+            if tried.contains(row["edit_id"]) { continue }
             let uri = try ResourceURI(row["uri"])
             let isCreate = row["kind"] == EditKind.create.rawValue
             let target = isCreate ? try ResourceURI(uri.parentPath) : uri
@@ -73,7 +89,7 @@ struct EditQueue {
 
     /// Whether there are edits that can be sent now.
     func hasWaitingEdits(owner: String) throws -> Bool {
-        try !sendable(after: 0, limit: 1, owner: owner).isEmpty
+        try !sendable(limit: 1, owner: owner).isEmpty
     }
 
     // MARK: Adding
@@ -90,7 +106,7 @@ struct EditQueue {
         }
         let present = try all(of: draft.uri, owner: owner)
         let row = try resources.row(draft.uri, owner: owner)
-        if row == nil { _ = try resources.insert(draft.uri, kind: .item, owner: owner) }
+        if row == nil { _ = try resources.insert(draft.uri, kind: draft.resourceKind, owner: owner) }
         try context.db.execute(
             sql: "UPDATE resource SET policy = ? WHERE owner = ? AND uri = ?",
             arguments: [try StoreContext.data(draft.policy), owner, draft.uri.description])
@@ -98,7 +114,7 @@ struct EditQueue {
             return try collapse(draft.uri, adding: draft, owner: owner)
         }
         if mayMerge, let last = present.last, last.state == .queued, try isNewest(last, owner: owner),
-            last.conflictPolicy == draft.policy.conflictResolutionPolicy
+            last.conflictPolicy == draft.policy.conflictResolutionPolicy, last.headers == draft.headers
         {
             switch EditMerge((last.kind, last.body), (draft.kind, draft.body)) {
             case .one(let kind, let body):
@@ -140,8 +156,8 @@ struct EditQueue {
             ])
         let seq = context.db.lastInsertedRowID
         try context.db.execute(
-            sql: "UPDATE edit SET body = ? WHERE seq = ?",
-            arguments: [try context.sealed(draft.body, "edit/\(seq)"), seq])
+            sql: "UPDATE edit SET body = ?, headers = ? WHERE seq = ?",
+            arguments: [try context.sealed(draft.body, "edit/\(seq)"), try stored(draft.headers, of: seq), seq])
         return try edit(seq)
     }
 
@@ -182,14 +198,14 @@ struct EditQueue {
                 return nil
             }
             let deletion = EditDraft(
-                id: draft.id, uri: uri, kind: .delete, body: [], contentType: draft.contentType, policy: draft.policy,
-                isOffline: draft.isOffline)
+                id: draft.id, uri: uri, kind: .delete, body: [], contentType: draft.contentType,
+                headers: draft.headers, policy: draft.policy, isOffline: draft.isOffline)
             return try insert(deletion, base: base, isUnconditional: false, owner: owner)
         }
         let contentType = draft.kind == .patch ? "application/json" : draft.contentType
         let whole = EditDraft(
             id: draft.id, uri: uri, kind: isNew ? .create : .update, body: body, contentType: contentType,
-            policy: draft.policy, isOffline: draft.isOffline)
+            headers: draft.headers, policy: draft.policy, isOffline: draft.isOffline)
         return try insert(whole, base: base, isUnconditional: isUnconditional, owner: owner)
     }
 
@@ -251,8 +267,8 @@ struct EditQueue {
         policy.conflictResolutionPolicy = conflict.conflictPolicy
         let draft = EditDraft(
             id: id, uri: uri, kind: .update, body: body ?? [],
-            contentType: conflict.kind == .patch ? "application/json" : conflict.contentType, policy: policy,
-            isOffline: true)
+            contentType: conflict.kind == .patch ? "application/json" : conflict.contentType,
+            headers: conflict.headers, policy: policy, isOffline: true)
         // The edit is based on the version that the app saw, so a newer version is a new conflict. Without a version
         // there is nothing to match.
         _ = try replaceEdits(

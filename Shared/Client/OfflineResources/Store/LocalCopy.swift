@@ -4,6 +4,8 @@ struct LocalCopy: Sendable, Hashable {
     let edits: [StoredEdit]
     /// The cache state; for a collection it includes the items.
     let state: CopyState
+    /// Whether this is a collection without items, also without items that were created here.
+    let isEmptyCollection: Bool
 
     /// The version that the app sees; nil when it is deleted.
     var body: [UInt8]? { LocalVersion.of(resource.body, edits: edits.map { ($0.kind, $0.body) }) }

@@ -64,19 +64,20 @@ struct RefreshQueue {
 
     /// The refresh requests of a user, the most urgent first.
     ///
-    /// - Parameter pins: the priorities to include; a copy that is not pinned counts as normal.
-    func requests(owner: String, pins: Set<PinPriority>) throws -> [Request] {
-        let rows = try Row.fetchAll(
-            context.db, sql: "SELECT uri, kind, pin FROM resource WHERE owner = ? AND wants_refresh ORDER BY id",
-            arguments: [owner])
-        return try PinPriority.allCases.filter(pins.contains).flatMap { pin in
-            try rows.filter { ($0["pin"] as String?).flatMap(PinPriority.init) ?? .normal == pin }.map { row in
-                Request(uri: try ResourceURI(row["uri"]), kind: ResourceKind(rawValue: row["kind"]) ?? .item)
-            }
+    /// - Parameter includesLow: whether copies with the priority `Low` are included.
+    func requests(owner: String, includesLow: Bool) throws -> [Request] {
+        try Row.fetchAll(
+            context.db,
+            sql: """
+                SELECT uri, kind FROM resource WHERE owner = ? AND wants_refresh AND \(StoreSchema.pinRank) <= ?
+                ORDER BY \(StoreSchema.pinRank), id
+                """, arguments: [owner, PinPriority.rank(of: includesLow ? .low : nil)]
+        ).map { row in
+            Request(uri: try ResourceURI(row["uri"]), kind: ResourceKind(rawValue: row["kind"]) ?? .item)
         }
     }
 
-    /// Sets the refresh priority of a copy; nil: not pinned.
+    /// Sets the priority of a copy; nil: not pinned.
     ///
     /// - Returns: false when there is no copy.
     func pin(_ uri: ResourceURI, _ pin: PinPriority?, owner: String) throws -> Bool {

@@ -1,16 +1,20 @@
+import Concurrency
 import Foundation
 import GRDB
 import MobileSync
 
 /// The cache and the queue of edits in one SQLite file. Each call is one transaction.
 ///
+/// One connection writes, and a pool of readers reads beside it, so a read never waits until a commit is on the disk.
+/// No call blocks its caller's thread.
+///
 /// `synchronous=FULL`: an accepted edit must survive a power failure. Data has an owner, the user it was fetched for.
 /// Every call names the owner, so no user gets another user's data.
 actor ResourceStore {
-    nonisolated let queue = StoreQueue()
+    nonisolated let queue = BlockingExecutor(label: "offline-resources")
     nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
 
-    private let database: DatabaseQueue
+    private let database: DatabasePool
     private let limit: Int
     let cipher: (any ResourceCipher)?
     let clock: @Sendable () -> Date
@@ -28,8 +32,8 @@ actor ResourceStore {
         path: String, limit: Int, cipher: (any ResourceCipher)?, clock: @escaping @Sendable () -> Date
     ) throws(ResourceError) {
         do {
-            (database, replacedDamaged) = try SQLiteFile.open(
-                path, label: "offline-resources", migrator: StoreSchema.migrator)
+            (database, replacedDamaged) = try SQLiteFile.openPool(
+                path, label: "offline-resources", migrator: StoreSchema.migrator, prepare: { _ in })
             let now = clock()
             try Self.use(cipher, in: database)
             run = try database.write { db in
@@ -52,7 +56,7 @@ actor ResourceStore {
     private static let checkText = [UInt8]("offline resources key".utf8)
 
     /// Checks the key. A store that is not encrypted yet is encrypted now.
-    private static func use(_ cipher: (any ResourceCipher)?, in database: DatabaseQueue) throws {
+    private static func use(_ cipher: (any ResourceCipher)?, in database: DatabasePool) throws {
         let check = try database.read { db in try Data.fetchOne(db, sql: "SELECT key_check FROM store") }
         switch (check, cipher) {
         case (nil, nil): break
@@ -105,11 +109,53 @@ actor ResourceStore {
         _ doing: String, _ body: (StoreTransaction) throws -> Value
     ) throws(ResourceError) -> Value {
         do {
-            return try database.write { db in
-                try body(StoreTransaction(StoreContext(db: db, cipher: cipher, limit: limit, run: run)))
-            }
+            return try database.write { db in try body(transaction(db)) }
         } catch {
-            throw error as? ResourceError ?? ResourceError(.store, "\(doing) failed (\(error))")
+            throw Self.failure(error, of: doing)
         }
+    }
+
+    /// Reads one consistent state, which contains every change whose `write` has returned.
+    ///
+    /// A cancelled task still gets its value: the callers decide what a cancellation means for an edit.
+    ///
+    /// - Throws: as `write`.
+    nonisolated func read<Value: Sendable>(
+        _ doing: String, _ body: @escaping @Sendable (StoreTransaction) throws -> Value
+    ) async throws(ResourceError) -> Value {
+        let result: Result<Value, any Error> = await withCheckedContinuation { continuation in
+            database.asyncRead { access in
+                continuation.resume(returning: Result { try body(self.transaction(access.get())) })
+            }
+        }
+        do {
+            return try result.get()
+        } catch {
+            throw Self.failure(error, of: doing)
+        }
+    }
+
+    /// Reads now and again after each commit that changed a part of the rows it read. Equal values in a row are one. A
+    /// slow consumer gets only the newest value.
+    nonisolated func observe<Value: Sendable & Equatable>(
+        _ body: @escaping @Sendable (StoreTransaction) throws -> Value
+    ) -> AsyncValueObservation<Value> {
+        ValueObservation.tracking { db in try body(self.transaction(db)) }
+            .removeDuplicates()
+            .values(in: database, bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// Makes every observation read again.
+    nonisolated func refreshObservations() {
+        database.asyncWrite({ db in try db.notifyChanges(in: .fullDatabase) }, completion: { _, _ in })
+    }
+
+    nonisolated private func transaction(_ db: Database) -> StoreTransaction {
+        StoreTransaction(StoreContext(db: db, cipher: cipher, limit: limit, run: run))
+    }
+
+    /// The error of a store's call.
+    static func failure(_ error: any Error, of doing: String) -> ResourceError {
+        error as? ResourceError ?? ResourceError(.store, "\(doing) failed (\(error))")
     }
 }

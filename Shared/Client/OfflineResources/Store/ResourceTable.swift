@@ -34,12 +34,12 @@ struct ResourceTable {
         ).map(decoded)
     }
 
-    /// The cached items one level below a path, sorted by URI.
+    /// The cached items and files one level below a path, sorted by URI.
     func children(of path: String, owner: String) throws -> [StoredResource] {
         try Row.fetchAll(
             context.db,
-            sql: "SELECT \(Self.columns) FROM resource WHERE owner = ? AND parent = ? AND kind = ? ORDER BY uri",
-            arguments: [owner, path, ResourceKind.item.rawValue]
+            sql: "SELECT \(Self.columns) FROM resource WHERE owner = ? AND parent = ? AND kind <> ? ORDER BY uri",
+            arguments: [owner, path, ResourceKind.collection.rawValue]
         ).map(decoded)
     }
 

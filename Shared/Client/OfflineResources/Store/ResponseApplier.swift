@@ -17,22 +17,20 @@ struct ResponseApplier {
     /// - Parameters:
     ///   - answer: the response's tag and body.
     ///   - place: the new URI; nil when the resource keeps its URI or the response does not name one.
+    /// - Returns: the URI of a cached resource that the edit changed or deleted; nil when the resource is newly cached.
     func apply(
         _ edit: StoredEdit, answer: EditAnswer, place: ResourceURI?, owner: String, now: Date
-    ) throws {
+    ) throws -> ResourceURI? {
         let row = try resources.row(edit.uri, owner: owner)
         try finish(edit, owner: owner)
-        if edit.kind == .delete {
-            try versions.remove(edit.uri, owner: owner)
-            return
-        }
+        if edit.kind == .delete { return try versions.remove(edit.uri, owner: owner) ? edit.uri : nil }
         guard edit.kind != .create || place != nil else {
             // Without a URI the resource cannot be used; the next fetch of its collection shows it.
             try refreshes.mark(ResourceURI(edit.uri.parentPath), refresh: true, owner: owner)
             if try edits.all(of: edit.uri, owner: owner).isEmpty {
                 try resources.removeIfNothing(edit.uri, owner: owner)
             }
-            return
+            return nil
         }
         let uri = place ?? edit.uri
         let isMoved = uri != edit.uri
@@ -40,7 +38,7 @@ struct ResponseApplier {
         let local = LocalVersion.of(row?.body, edits: [(edit.kind, edit.body)])
         guard let row, let body = answer.body ?? local, !row.policy.noCache else {
             try resources.evict(uri, owner: owner)
-            return
+            return nil
         }
         let version = ServiceVersion(
             uri: uri, kind: row.kind, body: body,
@@ -48,11 +46,11 @@ struct ResponseApplier {
             asOf: answer.asOf, policy: row.policy,
             // Only the backend knows the result of a patch, and of a version without a tag.
             isInvalid: answer.body == nil && (edit.kind == .patch || answer.etag == nil))
-        if try versions.store(version, owner: owner, since: nil, now: now) != .notStored, isMoved {
-            try members.append(uri, owner: owner)
-        }
+        let isStored = try versions.store(version, owner: owner, since: nil, now: now) != .notStored
+        if isStored, isMoved { try members.append(uri, owner: owner) }
         try resources.removeIfNothing(uri, owner: owner)
         try edits.rebase(uri, on: answer.etag, owner: owner)
+        return isStored && row.body != nil ? uri : nil
     }
 
     /// Drops an edit that lost to the backend's version.

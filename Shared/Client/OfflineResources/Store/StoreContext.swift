@@ -31,13 +31,17 @@ struct StoreContext {
         try cipher?.open([UInt8](stored), for: place) ?? [UInt8](stored)
     }
 
-    /// Encrypts every body; they were not encrypted before.
+    /// Encrypts every body and the header fields of edits; they were not encrypted before.
     func reseal(with cipher: any ResourceCipher) throws {
-        for (table, key) in [("resource", "id"), ("edit", "seq")] {
-            for id in try Int64.fetchAll(db, sql: "SELECT \(key) FROM \(table) WHERE body IS NOT NULL") {
-                let body = try Data.fetchOne(db, sql: "SELECT body FROM \(table) WHERE \(key) = ?", arguments: [id])
-                let sealed = Data(try cipher.seal([UInt8](body ?? Data()), for: "\(table)/\(id)"))
-                try db.execute(sql: "UPDATE \(table) SET body = ? WHERE \(key) = ?", arguments: [sealed, id])
+        let columns = [
+            ("resource", "id", "body", ""), ("edit", "seq", "body", ""), ("edit", "seq", "headers", "/headers"),
+        ]
+        for (table, key, column, suffix) in columns {
+            for id in try Int64.fetchAll(db, sql: "SELECT \(key) FROM \(table) WHERE \(column) IS NOT NULL") {
+                let plain = try Data.fetchOne(
+                    db, sql: "SELECT \(column) FROM \(table) WHERE \(key) = ?", arguments: [id])
+                let sealed = Data(try cipher.seal([UInt8](plain ?? Data()), for: "\(table)/\(id)\(suffix)"))
+                try db.execute(sql: "UPDATE \(table) SET \(column) = ? WHERE \(key) = ?", arguments: [sealed, id])
             }
         }
     }

@@ -12,12 +12,23 @@ enum StoreSchema {
             try db.execute(sql: step1)
             try db.execute(sql: triggers)
         }
+        migrator.registerMigration("2 header fields of edits") { db in
+            // JSON of ResourceHeaders; NULL: none.
+            try db.execute(sql: "ALTER TABLE edit ADD COLUMN headers BLOB")
+        }
+        migrator.registerMigration("3 transfers of files") { db in try db.execute(sql: step3) }
         return migrator
     }
 
     /// A condition on rows of `resource`: the resource has no edits.
     static let hasNoEdits =
         "NOT EXISTS (SELECT 1 FROM edit WHERE edit.owner = resource.owner AND edit.uri = resource.uri)"
+
+    /// The rank of a row of `resource` by its pin; the most urgent first (`PinPriority`).
+    static let pinRank: String = {
+        let cases = PinPriority.allCases.map { "WHEN '\($0.rawValue)' THEN \(PinPriority.rank(of: $0))" }
+        return "CASE resource.pin \(cases.joined(separator: " ")) ELSE \(PinPriority.rank(of: nil)) END"
+    }()
 
     private static let step1 = """
         -- One row. run: the starts of the app; change: rises with each stored version; used_bytes: by the triggers;
@@ -87,6 +98,23 @@ enum StoreSchema {
         -- Answered edits that the app has not been notified of.
         CREATE TABLE notice (seq INTEGER PRIMARY KEY AUTOINCREMENT, owner TEXT NOT NULL, uri TEXT NOT NULL);
 
+        """
+
+    private static let step3 = """
+        -- Transfers of files that can be resumed.
+        CREATE TABLE transfer (
+            owner TEXT NOT NULL,
+            -- FileTransferTable.Direction.
+            direction TEXT NOT NULL,
+            uri TEXT NOT NULL,
+            -- A download has the version to which the part of the file belongs, the path of the part, and its size on
+            -- the disk. An upload has in etag the version that it replaces; NULL: any.
+            etag TEXT, part TEXT, offset INTEGER,
+            -- The size of the whole file; NULL: not known. The time of the file's last change, of an upload.
+            total INTEGER, modified_at_ms INTEGER,
+            -- An upload has the URI that accepts the rest, and the type of the content.
+            upload_uri TEXT, content_type TEXT,
+            PRIMARY KEY (owner, direction, uri)) WITHOUT ROWID;
         """
 
     /// A row counts with its texts, its body and SQLite's approximate overhead.

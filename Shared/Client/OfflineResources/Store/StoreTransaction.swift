@@ -13,6 +13,7 @@ struct StoreTransaction {
     let notices: NoticeQueue
     let responses: ResponseApplier
     let pushes: PushApplier
+    let transfers: FileTransferTable
 
     init(_ context: StoreContext) {
         self.context = context
@@ -29,6 +30,7 @@ struct StoreTransaction {
             context: context, aliases: aliases, resources: resources, members: members, edits: edits,
             versions: versions, refreshes: refreshes, notices: notices)
         pushes = PushApplier(context: context, resources: resources, versions: versions, refreshes: refreshes)
+        transfers = FileTransferTable(context: context)
     }
 
     /// The number of the newest stored version; later ones have higher numbers.

@@ -8,6 +8,8 @@ struct StoredEdit: Sendable, Hashable {
     let kind: EditKind
     let body: [UInt8]
     let contentType: String
+    /// The header fields that the caller has added.
+    let headers: ResourceHeaders
     let baseTag: String?
     let conflictPolicy: ConflictResolutionPolicy
     let isUnconditional: Bool

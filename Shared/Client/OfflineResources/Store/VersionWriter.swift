@@ -89,16 +89,17 @@ struct VersionWriter {
         return (change, changed)
     }
 
-    /// Marks the stored version as current; for a collection also its items.
+    /// Marks the stored version as current, with the policies of the fetch; for a collection also its items.
     func confirmNewest(_ uri: ResourceURI, policy: EffectivePolicy, asOf: Date, owner: String, now: Date) throws {
         guard let row = try resources.row(uri, owner: owner) else { return }
         let update = """
             UPDATE resource SET fetched_at_ms = ?, as_of_ms = max(as_of_ms, ?), run = ?, is_invalid = 0,
-                wants_refresh = 0
+                wants_refresh = 0, policy = ?
             """
-        let values: StatementArguments = [now.milliseconds, asOf.milliseconds, context.run]
-        try context.db.execute(
-            sql: update + ", policy = ? WHERE id = ?", arguments: values + [try StoreContext.data(policy), row.id])
+        let values: StatementArguments = [
+            now.milliseconds, asOf.milliseconds, context.run, try StoreContext.data(policy),
+        ]
+        try context.db.execute(sql: update + " WHERE id = ?", arguments: values + [row.id])
         if row.kind == .collection {
             try context.db.execute(
                 sql: update + " WHERE owner = ? AND uri IN (SELECT uri FROM member WHERE collection_id = ?)",

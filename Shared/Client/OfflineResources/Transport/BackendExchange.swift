@@ -12,24 +12,43 @@ struct BackendExchange: Sendable {
     ///
     /// - Throws: `unreachable`, also when the status says that the backend is temporarily unavailable.
     func send(_ request: ResourceRequest, owner: String) async throws(LoadFailure) -> ResourceResponse {
-        var request = request
-        request.userID = owner.isEmpty ? nil : owner
+        let request = authorized(request, owner: owner)
         let response: ResourceResponse
         do {
             response = try await transport.send(request)
         } catch {
-            switch error {
-            case .notSent, .noAnswer:
-                sharedState.failed(retryAfter: nil)
-                logger.debug("the backend could not be reached", metadata: ["reason": "\(error)"])
-                if case .notSent = error { throw .unreachable(mayHaveArrived: false) }
-                throw .unreachable(mayHaveArrived: true)
-            case .unusable(let reason): throw .failed(ResourceError(.answer, "\(request.uri): \(reason)"))
-            case .noCredentials(let reason):
-                throw .failed(ResourceError(.signInNeeded, "no credentials for \(request.uri): \(reason)"))
-            case .cancelled: throw .failed(ResourceError(.cancelled, "the request for \(request.uri) was cancelled"))
-            }
+            throw failure(error, of: request.uri)
         }
+        try await record(response)
+        return response
+    }
+
+    /// A request with the user whose credentials the transport adds.
+    func authorized(_ request: ResourceRequest, owner: String) -> ResourceRequest {
+        var request = request
+        request.userID = owner.isEmpty ? nil : owner
+        return request
+    }
+
+    /// Records a failure of the transport.
+    func failure(_ error: TransportError, of uri: String) -> LoadFailure {
+        switch error {
+        case .notSent, .noAnswer:
+            sharedState.failed(retryAfter: nil)
+            logger.debug("the backend could not be reached", metadata: ["reason": "\(error)"])
+            if case .notSent = error { return .unreachable(mayHaveArrived: false) }
+            return .unreachable(mayHaveArrived: true)
+        case .unusable(let reason): return .failed(ResourceError(.answer, "\(uri): \(reason)"))
+        case .noCredentials(let reason):
+            return .failed(ResourceError(.signInNeeded, "no credentials for \(uri): \(reason)"))
+        case .cancelled: return .failed(ResourceError(.cancelled, "the request for \(uri) was cancelled"))
+        }
+    }
+
+    /// Records a response.
+    ///
+    /// - Throws: `unreachable` when the status says that the backend is temporarily unavailable.
+    func record(_ response: ResourceResponse) async throws(LoadFailure) {
         if EditVerdict.isPassing(response.status) {
             let seconds = response.headers["Retry-After"].flatMap(Double.init)
             sharedState.failed(retryAfter: seconds)
@@ -37,7 +56,6 @@ struct BackendExchange: Sendable {
         }
         sharedState.answered()
         try await recordBatchPath(response)
-        return response
     }
 
     private func recordBatchPath(_ response: ResourceResponse) async throws(LoadFailure) {

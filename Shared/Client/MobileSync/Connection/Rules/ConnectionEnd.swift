@@ -9,6 +9,8 @@ enum ConnectionEnd: Hashable, Sendable {
     case left
     /// No frame arrived after a ping, or the gateway did not accept the connect in time.
     case silent
+    /// The gateway's certificate is not one that the client trusts.
+    case refused(SyncError)
     /// The transport failed, or the received bytes are not valid frames.
     case lost(reason: String)
 }

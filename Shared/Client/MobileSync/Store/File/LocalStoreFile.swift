@@ -116,6 +116,13 @@ final class LocalStoreFile {
         }
     }
 
+    /// Sends a signal after each later commit of this client, until the result is released.
+    func observeCommits(_ signals: EventBroadcaster<Void>) -> CommitObserver {
+        let observer = CommitObserver(signals: signals)
+        database.add(transactionObserver: observer, extent: .observerLifetime)
+        return observer
+    }
+
     // MARK: Access
 
     /// Performs a step on the database. Between runs it takes the lock for this step, and reads changes of other

@@ -10,6 +10,7 @@ enum LocalStoreSchema {
         migrator.registerMigration("1 oplogs and sync points") { try $0.execute(sql: step1) }
         migrator.registerMigration("2 operations and their results") { try $0.execute(sql: step2) }
         migrator.registerMigration("3 subscription parameters") { try $0.execute(sql: step3) }
+        migrator.registerMigration("4 offline logins") { try $0.execute(sql: step4) }
         return migrator
     }
 
@@ -93,6 +94,14 @@ enum LocalStoreSchema {
             -- The service has not replied.
             is_pending INTEGER NOT NULL,
             PRIMARY KEY (user_id, biz_type, name, is_server)) WITHOUT ROWID;
+        """
+
+    private static let step4 = """
+        -- The last good login of each user. PasswordSeal.
+        CREATE TABLE login (
+            user_id TEXT PRIMARY KEY, salt BLOB NOT NULL, rounds INTEGER NOT NULL, sealed_session BLOB NOT NULL,
+            -- Counted before a password is checked.
+            failed_attempts INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
         """
 
     private static let step2 = """

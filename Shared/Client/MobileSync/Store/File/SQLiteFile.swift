@@ -8,7 +8,8 @@ package enum SQLiteFile {
         package var description: String { "it was written by a newer version of this library; update the app" }
     }
 
-    /// Opens or creates a file. A file that SQLite cannot read is moved aside (`.damaged`), and a new one begins.
+    /// Opens or creates a file with one connection. A file that SQLite cannot read is moved aside (`.damaged`), and a
+    /// new one begins.
     ///
     /// - Parameters:
     ///   - path: the path of the file.
@@ -23,8 +24,28 @@ package enum SQLiteFile {
         _ path: String, label: String, isDurable: Bool = true, migrator: DatabaseMigrator,
         prepare: @escaping @Sendable (Database) throws -> Void = { _ in }
     ) throws -> (database: DatabaseQueue, replacedDamaged: Bool) {
-        func attempt() throws -> DatabaseQueue {
-            try openReadable(path, label: label, isDurable: isDurable, migrator: migrator, prepare: prepare)
+        try open(path, label: label, isDurable: isDurable, migrator: migrator, prepare: prepare) {
+            try DatabaseQueue(path: $0, configuration: $1)
+        }
+    }
+
+    /// Opens or creates a file with one writer and a pool of readers, which read beside a commit. Otherwise as `open`.
+    package static func openPool(
+        _ path: String, label: String, isDurable: Bool = true, migrator: DatabaseMigrator,
+        prepare: @escaping @Sendable (Database) throws -> Void = { _ in }
+    ) throws -> (database: DatabasePool, replacedDamaged: Bool) {
+        try open(path, label: label, isDurable: isDurable, migrator: migrator, prepare: prepare) {
+            try DatabasePool(path: $0, configuration: $1)
+        }
+    }
+
+    private static func open<Writer: DatabaseWriter>(
+        _ path: String, label: String, isDurable: Bool, migrator: DatabaseMigrator,
+        prepare: @escaping @Sendable (Database) throws -> Void, connect: (String, Configuration) throws -> Writer
+    ) throws -> (database: Writer, replacedDamaged: Bool) {
+        func attempt() throws -> Writer {
+            try openReadable(
+                path, label: label, isDurable: isDurable, migrator: migrator, prepare: prepare, connect: connect)
         }
         do {
             return (try attempt(), false)
@@ -44,16 +65,16 @@ package enum SQLiteFile {
         }
     }
 
-    private static func openReadable(
+    private static func openReadable<Writer: DatabaseWriter>(
         _ path: String, label: String, isDurable: Bool, migrator: DatabaseMigrator,
-        prepare: @escaping @Sendable (Database) throws -> Void
-    ) throws -> DatabaseQueue {
+        prepare: @escaping @Sendable (Database) throws -> Void, connect: (String, Configuration) throws -> Writer
+    ) throws -> Writer {
         var configuration = Configuration()
         configuration.journalMode = .wal
         configuration.busyMode = .timeout(5)
         configuration.label = label
         configuration.prepareDatabase(prepare)
-        let database = try DatabaseQueue(path: path, configuration: configuration)
+        let database = try connect(path, configuration)
         try database.writeWithoutTransaction { db in
             // After the journal mode, which sets NORMAL.
             if isDurable { try db.execute(sql: "PRAGMA synchronous = FULL") }

@@ -1,5 +1,5 @@
+import Concurrency
 import Foundation
-import Synchronization
 
 #if canImport(Darwin)
     import Darwin
@@ -27,7 +27,7 @@ final class StoreLock: Sendable {
 
     private let path: String
     private let descriptor: CInt
-    private let state = Mutex(State())
+    private let state = LockedValue(State())
 
     /// Acquires the lock of the store at the path, and holds it until `release()`. Waits at most 1 s.
     ///

@@ -1,9 +1,9 @@
+import Concurrency
 import DeviceProtocol
 import Foundation
 import GRDB
 import SwiftProtobuf
 import SyncModel
-import Synchronization
 
 /// The operations and results of the users on this device, in the file of the local store. Callable from any thread:
 /// each step is one transaction, flushed to the disk.
@@ -18,7 +18,7 @@ final class OperationOutbox: Sendable {
     private let limit: Int
     let clock: @Sendable () -> WallTime
     /// Changes only while the database is held.
-    private let cipher = Mutex<PayloadCipher?>(nil)
+    private let cipher = LockedValue<PayloadCipher?>(nil)
 
     /// - Parameter lock: the lock of the database's file.
     init(database: DatabaseQueue, lock: StoreLock, limit: Int, clock: @escaping @Sendable () -> WallTime) {
@@ -78,6 +78,16 @@ final class OperationOutbox: Sendable {
                 sql: "SELECT \(Self.columns) FROM operation WHERE user_id = ? AND state < ? ORDER BY number",
                 arguments: [userID, OperationState.over.rawValue]
             ).map { try self.operation($0) }
+        }
+    }
+
+    /// Whether the service has not replied about a user's parameters of these Sync IDs.
+    func hasPendingParameters(ofUser userID: String, of bizTypes: Set<String>) throws(SyncError) -> Bool {
+        try access("reading pending parameters") { db in
+            try String.fetchSet(
+                db, sql: "SELECT biz_type FROM parameter WHERE user_id = ? AND is_server AND is_pending",
+                arguments: [userID]
+            ).contains { bizTypes.contains($0) }
         }
     }
 

@@ -21,6 +21,24 @@ extension LocalOplogs {
         }
     }
 
+    /// Returns the newest oplogs of a channel with their states, as `history` does.
+    func newest(of channel: LocalChannel, limit: Int) throws(SyncError) -> [SyncOplogList.Item] {
+        try file.access("reading the newest oplogs") { db in
+            try Row.fetchAll(
+                db.cachedStatement(
+                    sql: """
+                        SELECT \(Self.shownColumns), state FROM oplog
+                        WHERE channel_id = ? AND recalls = 0 AND NOT is_recalled ORDER BY oplog_id DESC LIMIT ?
+                        """), arguments: [channel.row, limit]
+            ).map { row in
+                let state: Int64 = row["state"]
+                return SyncOplogList.Item(
+                    oplog: try oplog(from: row, of: channel),
+                    isConfirmed: state == OplogState.confirmed.rawValue || state == OplogState.history.rawValue)
+            }
+        }
+    }
+
     /// Returns the number of oplogs that the app has not confirmed, without dead letters.
     func unconfirmed(in channel: LocalChannel) throws(SyncError) -> Int {
         try file.access("counting oplogs") { db in

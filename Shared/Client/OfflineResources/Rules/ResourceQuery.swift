@@ -1,0 +1,17 @@
+/// One test of `queryFor`: a property of an item, a comparison and a value (RES9).
+public struct ResourceQuery: Sendable, Hashable {
+    /// The member to compare; dots lead to an inner member: `address.city`.
+    public var property: String
+    public var comparison: ResourceComparison
+    public var value: ResourceValue
+
+    /// Makes a test.
+    public init(_ property: String, _ comparison: ResourceComparison, _ value: ResourceValue) {
+        self.property = property
+        self.comparison = comparison
+        self.value = value
+    }
+
+    /// Whether an item fulfils the test.
+    func holds(_ item: ResourceValue) -> Bool { comparison.holds(item[property], value) }
+}
