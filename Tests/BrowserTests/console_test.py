@@ -56,7 +56,7 @@ class Suite:
     def new_context(self, **more):
         context = self.browser.new_context(
             locale="en-GB", viewport={"width": 1280, "height": 900}, ignore_https_errors=True, **more)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(30_000)
         context.on("request", lambda request: self.hosts.add(request.url.split("/")[2]))
         context.on("console", lambda message: self.record_complaint(message))
         context.on("weberror", lambda error: self.complaints.append(str(error.error)))

@@ -1,4 +1,5 @@
 import Foundation
+import MobileSync
 import Testing
 
 @testable import ClientServices
@@ -32,7 +33,7 @@ import Testing
         #expect(switches.number("rate", default: 0) == 0.5)
         #expect(switches.integer("rows", default: 0) == 12)
         #expect(switches.object("home", default: Home(rows: 0, tint: "")) == Home(rows: 3, tint: nil))
-        #expect(switches.value("list") == .array([.number(1), .text("a"), .bool(false)]))
+        #expect(switches.value("list") == .array([.integer(1), .text("a"), .boolean(false)]))
         #expect(switches.text("on", default: "d") == "d" && !switches.bool("rows", default: false))
         #expect(switches.integer("rate", default: 7) == 7, "a half is no whole number")
         #expect(switches.object("title", default: Home(rows: 9, tint: nil)).rows == 9)
@@ -44,9 +45,9 @@ import Testing
         let switches = try open()
         _ = try switches.take(Array(#"{"version":3,"values":{"a":1,"b":2}}"#.utf8))
         #expect(try switches.take(Array(#"{"version":4,"changes":{"b":null,"c":3}}"#.utf8)) == .applied)
-        #expect(switches.values == ["a": .number(1), "c": .number(3)])
+        #expect(switches.values == ["a": .integer(1), "c": .integer(3)])
         #expect(try switches.take(Array(#"{"version":9,"values":{"d":4}}"#.utf8)) == .applied)
-        #expect(switches.values == ["d": .number(4)])
+        #expect(switches.values == ["d": .integer(4)])
     }
 
     @Test("a push that is not newer is recognised and changes nothing: a repeated or a late one") func known() throws {
@@ -55,7 +56,7 @@ import Testing
         for version in [5, 4, 1] {
             #expect(try switches.take(Array(#"{"version":\#(version),"changes":{"a":2}}"#.utf8)) == .known)
         }
-        #expect(switches.values == ["a": .number(1)])
+        #expect(switches.values == ["a": .integer(1)])
     }
 
     @Test("the last valid set survives restarts, with its version and time") func restart() throws {
@@ -89,8 +90,8 @@ import Testing
             return
         }
         #expect(!reason.isEmpty)
-        #expect(switches.values == ["a": .number(1)] && switches.version == 5)
-        #expect(try open().values == ["a": .number(1)])
+        #expect(switches.values == ["a": .integer(1)] && switches.version == 5)
+        #expect(try open().values == ["a": .integer(1)])
     }
 
     @Test("changes that would make too many switches are refused, although each push is small") func tooMany() throws {

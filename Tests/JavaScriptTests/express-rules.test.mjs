@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { ExpressError, keysWithChanges, matchPath, mustWait, plainItems, readPattern, replaceKeys, withChanges,
-  withDependents, wrappedItems } from '../../Shared/Client/JavaScript/Web/sync-express-rules.js';
+import { ExpressError, keysWithChanges, matchPath, mustWait, plainItems, readConfiguration, readPattern, replaceKeys,
+  withChanges, withDependents, wrappedItems } from '../../Shared/Client/JavaScript/Web/sync-express-rules.js';
 import { PATTERN } from './express-support.mjs';
 
 const temporary = `~${'0123456789abcdef'.repeat(2)}`;
@@ -32,12 +32,57 @@ test('a path is a collection, an object or a document, or matches no pattern', (
   }
 });
 
+test('the pattern of Oracle\'s guide matches the same paths, verbatim, with and without a ? behind the key', () => {
+  const table = {
+    '/departments': 'collection', '/departments/1': 'object', '/departments/1/employees': 'collection',
+    '/departments/1/employees/2': 'object', '/departments/x': null, '/departments/1/projects': null,
+    '/departments/1/employees/x': null, '/departments/1/employees/2/3': null,
+  };
+  for (const pattern of ['/departments/:deptId(\\d+)/:_employees?/:empId(\\d+)?',
+    '/departments/:deptId(\\d+)?/:_employees?/:empId(\\d+)?']) {
+    for (const [path, kind] of Object.entries(table)) {
+      assert.equal(match(path, [pattern])?.kind ?? null, kind, `${pattern} ${path}`);
+    }
+  }
+  const tasks = ['/mobile/custom/tasks/:id(\\d+)?/:_notes?'];
+  assert.equal(match('/mobile/custom/tasks', tasks).kind, 'collection');
+  assert.equal(match('/mobile/custom/tasks/1', tasks).kind, 'object');
+  // No key follows, so the sub-collection is cached as a whole.
+  assert.equal(match('/mobile/custom/tasks/1/notes', tasks).kind, 'document');
+  assert.equal(match('/mobile/custom', tasks), null);
+});
+
+test('the object syncExpress of Oracle\'s configuration is read verbatim: handler, paths, fetch policies', () => {
+  const read = readConfiguration({ handler: 'OracleRestHandler', policies: [
+    { path: '/mobile/custom/firstApi/tasks/:id(\\d+)?' },
+    { path: '/mobile/custom/secondApi/tasks/:id(\\d+)?', fetchPolicy: 'FETCH_FROM_CACHE_SCHEDULE_REFRESH' }] });
+  assert.equal(read.items, wrappedItems);
+  const find = (path) => matchPath(read.patterns, path.slice(1).split('/'));
+  assert.equal(find('/mobile/custom/firstApi/tasks/7').fetchPolicy, 'FETCH_FROM_SERVICE_IF_ONLINE');
+  assert.equal(find('/mobile/custom/secondApi/tasks').fetchPolicy, 'FETCH_FROM_CACHE_SCHEDULE_REFRESH');
+  assert.equal(readConfiguration({ policies: [{ path: '/a/:x' }] }).items, plainItems);
+  const generic = readConfiguration({ handler: 'GenericRequestHandler', policies: [{ path: '/a/:x' }] });
+  assert.equal(generic.items, plainItems);
+  const bad = [[null, /is an object/], [{}, /policies/], [{ policies: [] }, /policies/],
+    [{ policies: [{}] }, /policies\[0\]\.path/], [{ policies: [{ path: '/a' }], handler: 'X' }, /OracleRestHandler/],
+    [{ policies: [{ path: '/a', fetchPolicy: 'NEVER' }] }, /FETCH_FROM_SERVICE_IF_ONLINE/],
+    [{ policies: [{ path: '/a', evictionPolicy: 'MANUAL_EVICTION' }] }, /evictionPolicy/],
+    [{ policies: [{ path: '/a' }], sync: 1 }, /sync/]];
+  for (const [configuration, message] of bad) {
+    assert.throws(() => readConfiguration(configuration), (error) => error instanceof ExpressError
+      && error.code === 'invalid' && message.test(error.message), JSON.stringify(configuration));
+  }
+});
+
 test('the first matching pattern counts, a key has the name of its member, a document has neither', () => {
   assert.equal(match('/a/b', ['/a/:x', '/a/b']).kind, 'object');
   assert.equal(match('/a/b', ['/a/b', '/a/:x']).kind, 'document');
   assert.equal(match('/a/1', ['/a/:x'], { x: 'id' }).member, 'id');
   assert.equal(match('/a', ['/a/:x?'], { x: 'id' }).member, 'id');
-  assert.equal(match('/a', ['/a/:x']), null);
+  // A key needs its collection, so the path can end before it.
+  assert.equal(match('/a', ['/a/:x']).kind, 'collection');
+  assert.equal(match('/a/1', ['/a/:x/b/:y']), null);
+  assert.equal(match('/a/1/b', ['/a/:x/b/:y']).kind, 'collection');
   assert.deepEqual(match('/a/1/:_b'.replace('/:_b', '/c'), ['/a/:x/:_b(b|c)/:y?']).kind, 'collection');
   assert.equal(match('/a/1/d', ['/a/:x/:_b(b|c)/:y?']), null);
 });
@@ -54,8 +99,8 @@ test('a meaningless pattern is refused with the reason', () => {
   const table = [[17, /text, not number/], ['', /neither/], ['/', /neither/], ['/a//b', /neither/], ['/a/*', /neither/],
     ['/a?', /neither/], ['/a/:', /neither/], ['/a/:1', /neither/], ['/a/:x(/)', /neither/], ['/a/:x((', /neither/],
     ['/a/:x([)', /no valid expression/], ['/:x', /without a collection/], ['/a/:x/:y', /without a collection/],
-    ['/a/:x/:_b', /without a key/], ['/a/:x/:_b/:_c/:y', /without a key/], ['/a/:x?/b', /must be optional/],
-    ['/a/:x?/:_b?/:y', /must be optional/]];
+    ['/a/:x/:_b/:_c/:y', /without a key/], ['/a/:x?/b', /must be optional/],
+    ['/a/:x?/:_b/:y', /must be optional/]];
   for (const [pattern, message] of table) {
     assert.throws(() => readPattern(pattern), (error) => error instanceof ExpressError && error instanceof TypeError
       && error.code === 'pattern' && message.test(error.message), String(pattern));

@@ -95,6 +95,38 @@ test('answers wrapped in items are read, and served with the same wrapping', asy
   assert.deepEqual((await json('GET', `/departments/${made.deptId}/employees`))[1], { items: [] });
 });
 
+test('the configuration of Oracle\'s Sync Express sets patterns, the format of collections and fetch policies',
+  async (t) => {
+    const policies = [{ path: PATTERN, fetchPolicy: 'FETCH_FROM_CACHE_SCHEDULE_REFRESH' },
+      { path: '/status', fetchPolicy: 'FETCH_FROM_SERVICE' }];
+    const { service, json, events } = await withTwo(t, { patterns: undefined,
+      syncExpress: { handler: 'OracleRestHandler', policies } });
+    service.wrapped = true;
+    // A miss is fetched; afterwards the cache answers at once, and the refresh brings the change for the next call.
+    assert.equal((await json('GET', '/departments'))[2], null);
+    service.set(['/departments/1', { name: 'Renamed' }]);
+    const [, before, mark] = await json('GET', '/departments');
+    assert.deepEqual([before.items[0].name, mark], ['Sales', 'cache']);
+    while (service.log.filter(({ path }) => path === '/departments').length < 2) await settled();
+    let after = before;
+    while (after.items[0].name === 'Sales') [, after] = await json('GET', '/departments');
+    assert.equal(after.items[0].name, 'Renamed');
+    // FETCH_FROM_SERVICE has no answer offline, although the document is cached.
+    await json('GET', '/status');
+    service.network = 'off';
+    await assert.rejects(json('GET', '/status'), failsWith('offline'));
+    assert.equal((await json('GET', '/departments'))[2], 'cache');
+    assert.deepEqual(events.filter(([name]) => name === 'storeError'), []);
+  });
+
+test('patterns and syncExpress are two ways to say the same: only one of them is accepted', (t) => {
+  for (const options of [{ patterns: [PATTERN], syncExpress: { policies: [{ path: PATTERN }] } }, {},
+    { items: wrappedItems, syncExpress: { policies: [{ path: PATTERN }] } }]) {
+    assert.throws(() => new SyncExpress({ base: 'http://127.0.0.1:1', rows: new MemoryRows(), page: new EventTarget(),
+      ...options }), (error) => error instanceof ExpressError && ['pattern', 'invalid'].includes(error.code));
+  }
+});
+
 test('a path without a pattern, and another method, are passed to fetch unchanged', async (t) => {
   const { service, express, call } = await withTwo(t);
   service.scripted.push([200, { other: true }], [200, { other: true }], [200]);

@@ -39,8 +39,9 @@ rm -rf "$out"
 compile client '' "$library/src/main/java"
 compile guide "$out/client" "$library/src/guide/java" Tests/JavaTests/stand-ins
 compile samples "$out/client:$out/guide:$backend" Tests/JavaTests/backend-sample
+compile field "$out/client:$runtime" deploy/samples/field-service/java
 compile tests "$out/client:$out/guide:$out/samples:$runtime:$junit" Tests/JavaTests/src Tests/JavaTests/sample
-classpath=$out/client.jar:$out/guide.jar:$out/samples.jar:$out/tests.jar:$runtime:$backend
+classpath=$out/client.jar:$out/guide.jar:$out/samples.jar:$out/field.jar:$out/tests.jar:$runtime:$backend
 # Without the archive of classes a program runs too, but needs twice the time to start.
 archive=$out/classes.jsa
 printf '%s\n' java -XX:SharedArchiveFile="$archive" -XX:TieredStopAtLevel=1 -XX:+UseSerialGC \

@@ -347,7 +347,7 @@ extension SteadySystem {
             let hallTwo = EntityCondition.test("i.title", .endsWith, "2")
             let all = EntityQuery("Incident")
             func ids(_ query: EntityQuery) throws -> [String] {
-                try store.findWithQuery(Incident.self, query).map(\.id)
+                try store.findWithQuery(query).map { try EntityRow<Incident>($0).id }
             }
             let burning = all.where(leak || fire).sort(by: "title", descending: true)
             #expect(try ids(burning) == ["1", "2", "3"])
@@ -357,8 +357,8 @@ extension SteadySystem {
             #expect(try ids(all.where(!(leak || fire)).sort(by: "title")) == ["4", "5"])
             #expect(try store.findAll(Incident.self, skip: 3, take: 5).count == 2)
             #expect(try ids(all.join("notes", as: "n").where(valve)) == ["1"])
-            let notes = EntityQuery("Note").join("incident", as: "i").where(hallTwo).sort(by: "text")
-            #expect(try store.findWithQuery(Note.self, notes).map(\.text) == ["pump", "valve"])
+            let notes = RecordQuery(Note.self).join("incident", as: "i").where(RecordCondition(hallTwo))
+            #expect(try store.findWithQuery(notes.sort(by: \.text)).map(\.text) == ["pump", "valve"])
             let counts = EntityQuery("Note").select(.attribute("incidentID"), .count).group(by: "incidentID")
             let expected: [[AttributeValue]] = [["1", 2], ["3", 1]]
             #expect(try store.executeQuery(counts.sort(by: "incidentID")).rows == expected)

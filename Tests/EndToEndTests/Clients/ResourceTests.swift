@@ -178,7 +178,7 @@ extension SteadySystem {
                     for uri in ["/r/evicted", "/swept/a", "/r/secret"] {
                         #expect(try await device.resources.fetchObject(uri) == nil, "\(uri)")
                     }
-                    #expect(try await device.resources.fetchCollection("/all/none") == nil)
+                    #expect(try await device.resources.fetchCollection("/all/none")?.items.isEmpty == true)
                     await #expect {
                         try await device.resources.update("/r/kept", body: Array("{}".utf8))
                     } throws: { ($0 as? ResourceError)?.code == .offline }

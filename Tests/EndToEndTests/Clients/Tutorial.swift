@@ -1,13 +1,16 @@
 import Foundation
 import TestSupport
 
-/// The steps of a tutorial in Markdown: lines of `sh` blocks, and commands of `console` blocks with their output.
+/// The steps of a tutorial in Markdown: lines of `sh` blocks, and commands of apps with their screens in `console`
+/// blocks: `ana> list`.
 struct Tutorial {
     /// One command.
     struct Step {
+        /// The app that the command is typed into; nil: a shell.
+        let app: String?
         let command: String
-        /// The expected output, whole lines; nil: the text shows no output.
-        let output: String?
+        /// The lines of the app's screen after the command; empty: the text does not show it.
+        let screen: [String]
     }
 
     let steps: [Step]
@@ -15,24 +18,17 @@ struct Tutorial {
     init(_ markdown: String) {
         var steps: [Step] = []
         var language: Substring?
-        var (command, lines): (String?, [Substring]) = (nil, [])
-        func finish() {
-            guard let whole = command else { return }
-            steps.append(Step(command: whole, output: lines.map { "\($0)\n" }.joined()))
-            (command, lines) = (nil, [])
-        }
         for line in markdown.split(separator: "\n", omittingEmptySubsequences: false) {
             if line.hasPrefix("```") {
-                finish()
                 language = language == nil ? line.dropFirst(3) : nil
             } else if language == "sh", !line.isEmpty {
-                steps.append(Step(command: String(line), output: nil))
+                steps.append(Step(app: nil, command: String(line), screen: []))
             } else if language == "console" {
-                if line.hasPrefix("$ ") {
-                    finish()
-                    command = String(line.dropFirst(2))
-                } else {
-                    lines.append(line)
+                if let typed = line.wholeMatch(of: /(\w+)> (.+)/) {
+                    steps.append(Step(app: String(typed.output.1), command: String(typed.output.2), screen: []))
+                } else if let last = steps.popLast() {
+                    steps.append(
+                        Step(app: last.app, command: last.command, screen: last.screen + [String(line)]))
                 }
             }
         }

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension RunningSystem {
+extension SecondRunningSystem {
     /// The clients are Eclipse's: mosquitto_sub, and Paho in Python (`deploy/test` installs both).
     @Suite("MQTT")
     struct MQTTTests: RuleSuite {

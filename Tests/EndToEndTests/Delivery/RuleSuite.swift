@@ -32,10 +32,20 @@ extension RuleSuite {
         _ bizType: String, to target: String?, _ payloads: [String], more: [String: String] = [:],
         expecting message: String
     ) async throws {
+        if message == "NOT_ONLINE", let target { await hasLeft(target) }
         for payload in payloads {
             let id = "\(target ?? "all")-\(payload)"
             let answer = await caller.call(bizType, to: target, id: id, payload: payload, more: more)
             #expect(answer?.msg == message, "\(payload): \(answer?.detail ?? "")")
+        }
+    }
+
+    /// Waits until no session of a user or device is registered, if there will be none. A client's connection ends a
+    /// moment before that.
+    private func hasLeft(_ target: String) async {
+        try? await eventually("\(target) has left", within: .milliseconds(700)) {
+            try await stack.ask(
+                "SELECT count(*) FROM delivery.device_session WHERE '\(target)' IN (user_id, device_id)") == "0"
         }
     }
 

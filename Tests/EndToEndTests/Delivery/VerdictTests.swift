@@ -4,7 +4,7 @@ import SwiftProtobuf
 import TestSupport
 import Testing
 
-extension RunningSystem {
+extension SecondRunningSystem {
     @Suite("Verdicts and their end, over two gateways")
     struct VerdictTests: RuleSuite {
         let stack: Stack

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension RunningSystem {
+extension SecondRunningSystem {
     @Suite("mssctl doctor")
     struct DoctorTests {
         private let stack: Stack

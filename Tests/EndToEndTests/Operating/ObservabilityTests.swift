@@ -6,7 +6,7 @@ import Testing
 /// The folder of promtool and prometheus; nil: no tests of observability.
 private let tools = ProcessInfo.processInfo.environment["MSS_TEST_PROMETHEUS"]
 
-extension RunningSystem {
+extension SecondRunningSystem {
     /// The metrics, alerts and dashboard that operators use. Needs `MSS_TEST_PROMETHEUS`, a folder that
     /// `deploy/scripts/prometheus.sh` prepares; `deploy/test` sets it.
     @Suite("Observability", .enabled(if: tools != nil, "needs MSS_TEST_PROMETHEUS"))

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension RunningSystem {
+extension SecondRunningSystem {
     @Suite("Traces of pushes")
     struct PushTraceTests {
         private struct Request: Decodable {

@@ -1,4 +1,6 @@
+import ChildProcesses
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -70,23 +72,19 @@ struct StartUpTests {
             }
             let listens = ["mss-ingest": "MSS_INGEST_PORT", "mss-console": "MSS_CONSOLE_PORT"]
             if let port = listens[binary] { settings[port] = "\(ports[2])" }
-            let process = Process()
-            process.executableURL = StackPlan.binaries.appending(path: binary)
-            process.environment = settings
-            process.standardInput = FileHandle.nullDevice
             let output = certificates.folder.appending(path: "output")
-            try Data().write(to: output)
-            process.standardError = try FileHandle(forWritingTo: output)
-            try process.runWithOpenSignals()
-            defer { process.terminate() }
+            let process = try ChildProcess(
+                [StackPlan.binaries.appending(path: binary).path], environment: settings, output: .inherited,
+                errors: .file(output))
+            defer { process.signal(SIGTERM) }
             func printed() throws -> String { try String(contentsOf: output, encoding: .utf8) }
             try await eventually("\(binary) looks for the broker", within: .seconds(20)) {
                 try printed().contains("no connection to RabbitMQ")
             }
-            process.terminate()
-            try await eventually("\(binary) ends", within: .seconds(15)) { !process.isRunning }
+            process.signal(SIGTERM)
+            try await eventually("\(binary) ends", within: .seconds(15)) { process.status != nil }
             let log = try printed()
-            #expect(process.terminationStatus == 0, "\(log)")
+            #expect(process.status == 0, "\(log)")
         }
     }
 
@@ -118,19 +116,15 @@ struct StartUpTests {
     }
 
     @Test("SEC16: the tool cannot leave a core dump either") func toolCoreDumps() async throws {
-        let process = Process()
-        process.executableURL = StackPlan.binaries.appending(path: "mssctl")
-        process.arguments = ["revoke", "--instance", "i", "--user", "u", "--session-file", "-"]
-        process.environment = [:]
-        let input = Pipe()
-        process.standardInput = input
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        try process.runWithOpenSignals()
-        defer { process.terminate() }
+        let process = try ChildProcess(
+            [
+                StackPlan.binaries.appending(path: "mssctl").path, "revoke", "--instance", "i", "--user", "u",
+                "--session-file", "-",
+            ], environment: [:], takesInput: true, output: .discarded)
+        defer { process.signal(SIGTERM) }
         // The tool waits for the session on its standard input.
         try await eventually("the tool has switched them off", within: .seconds(10)) {
-            let limits = try String(contentsOfFile: "/proc/\(process.processIdentifier)/limits", encoding: .utf8)
+            let limits = try String(contentsOfFile: "/proc/\(process.identifier)/limits", encoding: .utf8)
             let line = limits.split(separator: "\n").first { $0.hasPrefix("Max core file size") }
             return line?.split(separator: " ").suffix(3) == ["0", "0", "bytes"]
         }

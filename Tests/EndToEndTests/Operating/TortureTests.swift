@@ -22,7 +22,8 @@ extension RunningSystem {
         func minute() async throws {
             let folder = try Stack.running.folder.appending(path: "torture")
             let (status, output) = try await torture([
-                "--minutes", "1", "--seed", "41", "--devices", "40", "--rate", "40", "--output", folder.path,
+                "--minutes", "1", "--rounds", "6", "--seed", "41", "--devices", "40", "--rate", "40",
+                "--output", folder.path,
             ])
             #expect(status == 0, "\(output)")
             let report = try String(contentsOf: folder.appending(path: "report.md"), encoding: .utf8)

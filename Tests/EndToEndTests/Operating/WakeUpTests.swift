@@ -3,7 +3,7 @@ import MobileSync
 import TestSupport
 import Testing
 
-extension RunningSystem {
+extension SecondRunningSystem {
     /// `push_providers.py` plays the providers: it speaks HTTP/2 and checks the caller's credentials.
     @Suite("Wake-up")
     struct WakeUpTests: RuleSuite {

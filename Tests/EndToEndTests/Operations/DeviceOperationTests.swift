@@ -3,7 +3,7 @@ import MobileSync
 import TestSupport
 import Testing
 
-extension RunningSystem {
+extension SecondRunningSystem {
     /// Device operations, from the app to the tenant and back, with a tenant that the test plays.
     @Suite("Operations of devices")
     struct DeviceOperationTests {

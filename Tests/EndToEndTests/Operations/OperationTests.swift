@@ -5,7 +5,7 @@ import SwiftProtobuf
 import TestSupport
 import Testing
 
-extension RunningSystem {
+extension SecondRunningSystem {
     @Suite("Resends, dead letters, recall, trace, dry run")
     struct OperationTests: RuleSuite {
         let stack: Stack

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension RunningSystem {
+extension SecondRunningSystem {
     /// TLS as a gateway offers it to devices.
     @Suite("TLS of devices")
     struct DeviceTLSTests: RuleSuite {

@@ -87,16 +87,14 @@ struct Caller: Sendable {
     ) async throws -> Answer {
         let deadline = ContinuousClock.now + .seconds(90)
         var attempt = first
+        var last: Answer?
         while ContinuousClock.now < deadline {
-            if let answer = await call(bizType, to: target, id: id, payload: payload, more: more, api: attempt),
-                answer.success
-            {
-                return answer
-            }
+            last = await call(bizType, to: target, id: id, payload: payload, more: more, api: attempt)
+            if let last, last.success { return last }
             attempt += 1
             try await pause()
         }
-        throw CallerFailure(id: id)
+        throw CallerFailure(id: id, attempts: attempt - first, last: last)
     }
 
     /// Waits like a backend before it repeats a call.
@@ -108,4 +106,7 @@ struct Caller: Sendable {
 /// A push that did not succeed in time.
 struct CallerFailure: Error {
     let id: String
+    let attempts: Int
+    /// The last response; nil if it did not come or could not be decoded.
+    let last: Caller.Answer?
 }

@@ -152,6 +152,17 @@ final class RawDevice: Sendable {
             WebSocketFrame(fin: fin, opcode: opcode, maskKey: isMasked ? .random() : nil, data: data))
     }
 
+    /// Sends the fragments of one WebSocket message at once, each as a frame.
+    func send(fragments: [ByteBuffer]) async throws {
+        for (index, data) in fragments.dropLast().enumerated() {
+            channel.writeAndFlush(
+                WebSocketFrame(
+                    fin: false, opcode: index == 0 ? .binary : .continuation, maskKey: .random(), data: data),
+                promise: nil)
+        }
+        try await send(.continuation, fragments.last ?? ByteBuffer())
+    }
+
     /// Waits until the gateway has closed the connection. Returns the WebSocket's close code.
     @discardableResult
     func isClosed() async throws -> UInt16? {
