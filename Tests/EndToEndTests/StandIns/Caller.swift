@@ -85,7 +85,7 @@ struct Caller: Sendable {
     func push(
         _ bizType: String, to target: String?, id: String, payload: String, more: [String: String] = [:], first: Int = 0
     ) async throws -> Answer {
-        let deadline = ContinuousClock.now + .seconds(90)
+        let deadline = ContinuousClock.now + .seconds(240)
         var attempt = first
         var last: Answer?
         while ContinuousClock.now < deadline {
