@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the guide's Android sample on the Java client, against a running service.
+"""Runs the guide's Android sample, rebuilt, on the Java client, against a running service.
 
 The sample is an app in Tests/JavaTests/sample that names only Android's and the vendor's classes. SampleDriver plays
 Android. Each case starts the app as a process, and kills it at the end, as a phone does.

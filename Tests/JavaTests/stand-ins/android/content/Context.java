@@ -11,6 +11,11 @@ public class Context {
         folder = newFolder;
     }
 
+    /** Returns what stays the same when this app is installed again; null without such a text. */
+    public String deviceSeed() {
+        return null;
+    }
+
     /** Returns the folder of this app. */
     public File folder() {
         return folder;

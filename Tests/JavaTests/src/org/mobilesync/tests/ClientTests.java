@@ -308,6 +308,9 @@ class ClientTests extends PlayedClient {
         push.batches.get(0).passedOverUpto = 8;
         connection.send(push);
         connection.find(StoredAck.class, ack -> true);
+        SyncHistory local = get(client.localHistory("UCHAT", 0, 4));
+        assertEquals("2 true true", local.oplogs().size() + " " + local.hasMore() + " " + local.isComplete());
+        assertFalse(connection.has(HistoryRequest.class));
         CompletableFuture<SyncHistory> history = client.history("UCHAT", 0, 4);
         HistoryRequest request = connection.find(HistoryRequest.class, frame -> true);
         assertEquals(9, request.before);
@@ -328,6 +331,7 @@ class ClientTests extends PlayedClient {
         assertTrue(result.isComplete());
         // The same part is now in the store.
         assertEquals(4, get(client.history("UCHAT", 0, 4)).oplogs().size());
+        assertEquals(10, get(client.localHistory("UCHAT", 0, 1)).oplogs().get(0).oplogId());
         connection.cut();
     }
 

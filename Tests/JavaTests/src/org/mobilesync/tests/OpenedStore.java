@@ -14,6 +14,7 @@ import org.mobilesync.SyncOplog;
 import org.mobilesync.database.DatabaseOpener;
 import org.mobilesync.database.JdbcDatabase;
 import org.mobilesync.internal.delivery.OplogDelivery;
+import org.mobilesync.internal.store.DeviceIdentity;
 import org.mobilesync.internal.store.LocalStore;
 import org.mobilesync.internal.store.PayloadCipher;
 import org.mobilesync.internal.store.StoreOutcome;
@@ -39,7 +40,8 @@ abstract class OpenedStore {
     }
 
     void open(DatabaseOpener opener, long limit) {
-        store = LocalStore.open(folder.resolve("s").toString(), opener, "app", "d1", cipher, limit, clock);
+        store = LocalStore.open(
+            folder.resolve("s").toString(), opener, "app", new DeviceIdentity("d1", null), cipher, limit, clock);
         delivery = new OplogDelivery(store, 0, row -> isCounted, failures::add);
     }
 

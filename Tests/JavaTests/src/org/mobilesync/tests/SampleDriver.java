@@ -11,7 +11,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 
 /**
- * Runs the guide's sample as Android would, by commands on standard input: {@code foreground}, {@code background},
+ * Runs the rebuilt sample as Android would, by commands on standard input: {@code foreground}, {@code background},
  * {@code register}, {@code unregister}, {@code sign-in USER [SESSION]}, {@code sign-out}, {@code connected},
  * {@code device}. It prints a line for each answer, and for each item that the sample shows:
  * {@code shown ID CREATED_AT BINARY BASE64}. The argument is the folder with {@code meta.config}.

@@ -1,6 +1,7 @@
 package org.mobilesync.tests;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -13,7 +14,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.mobilesync.DeviceIdentifier;
 import org.mobilesync.MetaConfig;
+import org.mobilesync.SyncConfiguration;
 import org.mobilesync.SyncException;
+import org.mobilesync.database.JdbcDatabase;
 import org.mobilesync.internal.json.JsonText;
 
 /** The files that an app is built with, and JSON texts. */
@@ -61,6 +64,24 @@ class SettingsTests {
         SyncException error = assertThrows(SyncException.class,
             () -> DeviceIdentifier.load(folder.resolve("missing").toString()));
         assertEquals(SyncException.Code.STORE, error.code());
+    }
+
+    @Test
+    void aSeedHasOneIdAndOneSecret() {
+        // Another id would make all devices new ones.
+        assertEquals("0d34f12213bfe0988a07f9410262be40", DeviceIdentifier.fromSeed("9774:app"));
+        assertNotEquals(DeviceIdentifier.fromSeed("9774:app"), DeviceIdentifier.fromSeed("9774:other"));
+        assertEquals(32, DeviceIdentifier.secretFromSeed("9774:app").length);
+    }
+
+    @Test
+    void aDeviceSecretHas16To64Bytes() {
+        for (int length : new int[] {15, 65}) {
+            SyncConfiguration.Builder builder = SyncConfiguration.builder().gateway("gw", 443).instanceId("app")
+                .deviceId("d1").store("s", JdbcDatabase::open).deviceSecret(new byte[length]);
+            SyncException error = assertThrows(SyncException.class, builder::build);
+            assertTrue(error.getMessage().contains("16 to 64"), error.getMessage());
+        }
     }
 
     @Test

@@ -15,6 +15,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.mobilesync.SyncException;
 import org.mobilesync.database.JdbcDatabase;
 import org.mobilesync.internal.Clock;
+import org.mobilesync.internal.store.DeviceIdentity;
 import org.mobilesync.internal.store.LocalStore;
 import org.mobilesync.internal.store.PayloadCipher;
 
@@ -24,8 +25,8 @@ class StoreLockTests {
     Path folder;
 
     private static LocalStore open(Path path) {
-        return LocalStore.open(path.toString(), JdbcDatabase::open, "app", "d1", PayloadCipher.of(null), 100_000_000,
-            Clock.SYSTEM);
+        return LocalStore.open(path.toString(), JdbcDatabase::open, "app", new DeviceIdentity("d1", null),
+            PayloadCipher.of(null), 100_000_000, Clock.SYSTEM);
     }
 
     /** Opens a store as another process. Prints "opened", or the code of the error. */

@@ -16,6 +16,7 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.mobilesync.DeviceIdentifier;
 import org.mobilesync.SyncBatch;
 import org.mobilesync.SyncException;
 import org.mobilesync.SyncOplog;
@@ -24,6 +25,7 @@ import org.mobilesync.SyncPushToken;
 import org.mobilesync.database.JdbcDatabase;
 import org.mobilesync.database.SyncDatabase;
 import org.mobilesync.internal.connection.OplogReport;
+import org.mobilesync.internal.store.DeviceIdentity;
 import org.mobilesync.internal.store.LocalStore;
 import org.mobilesync.internal.store.PayloadCipher;
 import org.mobilesync.internal.store.StoreOutcome;
@@ -258,14 +260,29 @@ class StoreTests extends OpenedStore {
     }
 
     @Test
+    void theAppsSecretIsThatOfANewStoreAndAStoreKeepsItsOwn() {
+        byte[] given = DeviceIdentifier.secretFromSeed("seed");
+        String path = folder.resolve("given").toString();
+        for (byte[] secret : new byte[][] {given, DeviceIdentifier.secretFromSeed("other"), null}) {
+            try (LocalStore opened = LocalStore.open(path, JdbcDatabase::open, "app", new DeviceIdentity("d1", secret),
+                cipher, LIMIT, clock)) {
+                assertArrayEquals(given, opened.device().secret());
+            }
+        }
+        assertEquals(32, store.device().secret().length);
+    }
+
+    @Test
     void aStoreOfAnotherDeviceAndOneInUseAreRefused() {
         String path = folder.resolve("s").toString();
         SyncException inUse = assertThrows(SyncException.class,
-            () -> LocalStore.open(path, JdbcDatabase::open, "app", "d1", PayloadCipher.of(null), LIMIT, clock));
+            () -> LocalStore.open(path, JdbcDatabase::open, "app", new DeviceIdentity("d1", null),
+                PayloadCipher.of(null), LIMIT, clock));
         assertEquals(SyncException.Code.STORE_IN_USE, inUse.code());
         store.close();
         SyncException foreign = assertThrows(SyncException.class,
-            () -> LocalStore.open(path, JdbcDatabase::open, "app", "d2", PayloadCipher.of(null), LIMIT, clock));
+            () -> LocalStore.open(path, JdbcDatabase::open, "app", new DeviceIdentity("d2", null),
+                PayloadCipher.of(null), LIMIT, clock));
         assertEquals(SyncException.Code.FOREIGN_STORE, foreign.code());
         assertTrue(foreign.getMessage().contains("d1"), foreign.getMessage());
         open();

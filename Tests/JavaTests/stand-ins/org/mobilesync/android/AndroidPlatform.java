@@ -30,6 +30,11 @@ public final class AndroidPlatform implements GuidePlatform {
     }
 
     @Override
+    public String deviceSeed() {
+        return context.deviceSeed();
+    }
+
+    @Override
     public DatabaseOpener database() {
         return JdbcDatabase::open;
     }

@@ -6,11 +6,49 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.nio.file.StandardCopyOption;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.util.UUID;
 
-/** Makes and keeps a device id that stays the same across launches of the app (K5). */
+/**
+ * Makes and keeps a device id that stays the same across launches of the app, and with a seed of the platform also when
+ * the app is installed again (K5).
+ */
 public final class DeviceIdentifier {
+    private static final int ID_BYTES = 16;
+
     private DeviceIdentifier() {}
+
+    /**
+     * Returns the device id that belongs to a seed: always the same for the same seed.
+     *
+     * @param seed a text that only this app on this device can read, and that stays the same when the app is installed
+     *     again; on Android {@code new AndroidPlatform(context).deviceSeed()}
+     */
+    public static String fromSeed(String seed) {
+        byte[] digest = digest("mobile-sync device id", seed);
+        StringBuilder id = new StringBuilder();
+        for (int index = 0; index < ID_BYTES; index++) id.append(String.format("%02x", digest[index]));
+        return id.toString();
+    }
+
+    /**
+     * Returns the secret of the device id of a seed, for {@link SyncConfiguration.Builder#deviceSecret}. With it, the
+     * service recognises the device after the app was installed again (SEC9).
+     */
+    public static byte[] secretFromSeed(String seed) {
+        return digest("mobile-sync device secret", seed);
+    }
+
+    /** The purpose separates id and secret: nobody can compute one from the other. */
+    private static byte[] digest(String purpose, String seed) {
+        try {
+            MessageDigest digest = MessageDigest.getInstance("SHA-256");
+            return digest.digest((purpose + '\n' + seed).getBytes(StandardCharsets.UTF_8));
+        } catch (NoSuchAlgorithmException missing) {
+            throw new IllegalStateException(missing); // every platform has it
+        }
+    }
 
     /**
      * Returns the device id that is stored in a folder. The first call makes the id and stores it.

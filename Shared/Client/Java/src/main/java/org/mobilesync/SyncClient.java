@@ -270,6 +270,19 @@ public final class SyncClient implements AutoCloseable {
     }
 
     /**
+     * Returns the newest oplogs of a Sync ID below an id that are in the local store, newest first, without a request
+     * to the server. Parameters as for {@link #history}.
+     *
+     * @return {@code isComplete()} is false when the store lacks oplogs in between; {@code hasMore()} is true when
+     *     there are older ones in the store, or can be on the server
+     */
+    public CompletableFuture<SyncHistory> localHistory(String bizType, long before, int count) {
+        Limits.checkBizType(bizType);
+        return engine.lists().localHistory(
+            bizType, Math.max(before, 0), Math.min(Math.max(count, 1), MOST_IN_HISTORY));
+    }
+
+    /**
      * Returns the state of each channel of the device and the bound user, on the device and on the server, in the order
      * of the Sync IDs. Without an answer of the gateway, the result contains only the local state.
      */

@@ -14,6 +14,8 @@ public final class SyncConfiguration {
     private static final long DEFAULT_STORE = 100_000_000;
     private static final int DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
     private static final int HIGHEST_PORT = 65_535;
+    private static final int SHORTEST_SECRET = 16;
+    private static final int LONGEST_SECRET = 64;
 
     private final Builder values;
 
@@ -32,6 +34,7 @@ public final class SyncConfiguration {
         private int port;
         private String instanceId = "";
         private String deviceId = "";
+        private byte[] deviceSecret;
         private String storePath = "";
         private DatabaseOpener database;
         private SyncTrust trust = SyncTrust.system();
@@ -67,6 +70,16 @@ public final class SyncConfiguration {
         /** The device id: 1 to 100 characters, the same across launches of the app (K5). */
         public Builder deviceId(String value) {
             deviceId = value;
+            return this;
+        }
+
+        /**
+         * The secret that belongs to the device id, 16 to 64 bytes, if it comes from a place that survives a
+         * re-installation of the app, as the id does ({@link DeviceIdentifier#secretFromSeed}). By default a new store
+         * makes one. A store that has a secret keeps its own.
+         */
+        public Builder deviceSecret(byte[] value) {
+            deviceSecret = value == null ? null : value.clone();
             return this;
         }
 
@@ -180,6 +193,9 @@ public final class SyncConfiguration {
         public SyncConfiguration build() {
             Limits.checkId(instanceId, "instanceId");
             Limits.checkId(deviceId, "deviceId");
+            require(deviceSecret == null
+                    || deviceSecret.length >= SHORTEST_SECRET && deviceSecret.length <= LONGEST_SECRET,
+                "deviceSecret must have 16 to 64 bytes");
             require(!host.isEmpty() && host.indexOf('/') < 0,
                 "gateway: the host is a name or an address, without https://");
             require(port >= 1 && port <= HIGHEST_PORT, "gateway: the port is a number from 1 to 65535");
@@ -204,6 +220,7 @@ public final class SyncConfiguration {
             port = other.port;
             instanceId = other.instanceId;
             deviceId = other.deviceId;
+            deviceSecret = other.deviceSecret;
             storePath = other.storePath;
             database = other.database;
             trust = other.trust;
@@ -241,6 +258,11 @@ public final class SyncConfiguration {
     /** Returns the device id that the app chose. */
     public String deviceId() {
         return values.deviceId;
+    }
+
+    /** Returns a copy of the secret of the device id; null when the store makes it. */
+    public byte[] deviceSecret() {
+        return values.deviceSecret == null ? null : values.deviceSecret.clone();
     }
 
     /** Returns the path of the store. */

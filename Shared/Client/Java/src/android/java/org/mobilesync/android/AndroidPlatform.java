@@ -4,6 +4,7 @@ package org.mobilesync.android;
 import android.content.Context;
 import android.content.pm.PackageManager;
 import android.os.Build;
+import android.provider.Settings;
 import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.FileNotFoundException;
@@ -42,6 +43,16 @@ public final class AndroidPlatform implements GuidePlatform {
         File folder = new File(context.getNoBackupFilesDir(), "mobile-sync");
         if (!folder.isDirectory() && !folder.mkdirs()) throw new IOException("cannot make " + folder);
         return folder.getPath();
+    }
+
+    /**
+     * Returns Android's id for this device, user and signing key, with the name of the app. It stays the same when the
+     * app is installed again, and changes when the device is reset.
+     */
+    @Override
+    public String deviceSeed() {
+        String id = Settings.Secure.getString(context.getContentResolver(), Settings.Secure.ANDROID_ID);
+        return id == null || id.isEmpty() ? null : id + ':' + context.getPackageName();
     }
 
     @Override

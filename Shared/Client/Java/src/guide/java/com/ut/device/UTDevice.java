@@ -9,8 +9,8 @@ public final class UTDevice {
     private UTDevice() {}
 
     /**
-     * Returns the device's id, to which backends push device data. The first call makes it and stores it in the app's
-     * files. It is the same across launches.
+     * Returns the device's id, to which backends push device data. It is the same across launches, and on Android also
+     * when the app is installed again.
      */
     public static String getUtdid(Context context) {
         return GuideClient.shared().deviceId(new AndroidPlatform(context));

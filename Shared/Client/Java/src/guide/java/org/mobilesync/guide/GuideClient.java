@@ -38,6 +38,7 @@ public final class GuideClient {
 
     private GuidePlatform platform;
     private SyncClient client;
+    private String givenDeviceId;
     private String userId;
     private String boundUserId;
     private final Map<String, Runnable> registrations = new HashMap<>();
@@ -86,7 +87,7 @@ public final class GuideClient {
         // Each instance has its own store, because a store of another environment would be refused.
         String store = on.folder() + "/" + meta.instanceId().replaceAll("[^A-Za-z0-9_-]", "%") + ".sqlite";
         SyncClient made = new SyncClient(meta.configuration()
-            .deviceId(DeviceIdentifier.load(on.folder())).store(store, on.database())
+            .deviceId(chosenDeviceId(on)).deviceSecret(deviceSecret(on)).store(store, on.database())
             .trust(authority == null ? SyncTrust.system() : SyncTrust.authorityText(authority, AUTHORITY))
             .operatingSystem("Android", on.osVersion()).appVersion(on.appVersion())
             .backgroundTimeMs(0).clock(on.clock()).build());
@@ -119,12 +120,37 @@ public final class GuideClient {
             ended = client;
             client = null;
             platform = null;
+            givenDeviceId = null;
             userId = null;
             boundUserId = null;
             registrations.clear();
             loggedCalls.clear();
         }
         if (ended != null) ended.close();
+    }
+
+    /** Returns the client below the guide's calls, for calls that the guide does not have; null before the start. */
+    public synchronized SyncClient client() {
+        return client;
+    }
+
+    /**
+     * Sets the device id that the app already has, such as the vendor's UTDID. Call it before
+     * {@code MPSync.initialize}, in each start of the app.
+     */
+    public synchronized void setDeviceId(String deviceId) {
+        givenDeviceId = deviceId;
+    }
+
+    private String chosenDeviceId(GuidePlatform on) throws IOException {
+        if (givenDeviceId != null) return givenDeviceId;
+        String seed = on.deviceSeed();
+        return seed == null ? DeviceIdentifier.load(on.folder()) : DeviceIdentifier.fromSeed(seed);
+    }
+
+    private static byte[] deviceSecret(GuidePlatform on) {
+        String seed = on.deviceSeed();
+        return seed == null ? null : DeviceIdentifier.secretFromSeed(seed);
     }
 
     /** Returns the client; null before the start, which is logged once for each call. */
@@ -139,7 +165,7 @@ public final class GuideClient {
     public synchronized String deviceId(GuidePlatform otherwise) {
         if (client != null) return client.deviceId();
         try {
-            return DeviceIdentifier.load((platform == null ? otherwise : platform).folder());
+            return chosenDeviceId(platform == null ? otherwise : platform);
         } catch (IOException error) {
             throw new SyncException(SyncException.Code.STORE,
                 "the app's folder cannot be used; check space and access rights", error);

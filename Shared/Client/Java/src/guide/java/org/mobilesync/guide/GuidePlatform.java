@@ -12,6 +12,12 @@ public interface GuidePlatform {
     /** Returns a folder for the device id and the local store, which exists. */
     String folder() throws IOException;
 
+    /**
+     * Returns a text that only this app on this device can read, and that stays the same when the app is installed
+     * again. The device id and its secret are derived from it (K5). Null when the platform has none.
+     */
+    String deviceSeed();
+
     /** Returns the opener of the local store. */
     DatabaseOpener database();
 

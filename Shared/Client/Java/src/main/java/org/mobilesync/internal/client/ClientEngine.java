@@ -31,6 +31,7 @@ import org.mobilesync.internal.connection.GatewayAddress;
 import org.mobilesync.internal.delivery.OplogDelivery;
 import org.mobilesync.internal.network.TlsConnector;
 import org.mobilesync.internal.store.Channel;
+import org.mobilesync.internal.store.DeviceIdentity;
 import org.mobilesync.internal.store.LocalStore;
 import org.mobilesync.internal.store.PayloadCipher;
 import org.mobilesync.internal.store.StoreOutcome;
@@ -84,8 +85,8 @@ public final class ClientEngine implements AutoCloseable {
             configuration.trust(), configuration.identity(), configuration.transport(),
             configuration.connectTimeoutMs());
         store = LocalStore.open(configuration.storePath(), configuration.database(), configuration.instanceId(),
-            configuration.deviceId(), PayloadCipher.of(configuration.storeKey()), configuration.storeLimit(),
-            configuration.clock());
+            new DeviceIdentity(configuration.deviceId(), configuration.deviceSecret()),
+            PayloadCipher.of(configuration.storeKey()), configuration.storeLimit(), configuration.clock());
         boolean isComplete = false;
         try {
             ownCallbacks = configuration.callbackExecutor() == null ? makeCallbackThread() : null;

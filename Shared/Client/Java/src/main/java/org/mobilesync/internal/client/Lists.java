@@ -91,6 +91,19 @@ public final class Lists {
         return result;
     }
 
+    /** Returns the stored oplogs of a Sync ID below an id; 0 for the newest. */
+    public CompletableFuture<SyncHistory> localHistory(String bizType, long before, int count) {
+        CompletableFuture<SyncHistory> result = engine.result();
+        engine.step(() -> {
+            HistoryStore.LocalPart local = store.history(bizType, engine.state().visibleUserId(), before, count);
+            result.complete(new SyncHistory(
+                local.allStored(),
+                local.allStored().size() >= count || local.requestBefore() != HistoryStore.NOTHING_OLDER,
+                local.complete().size() == local.allStored().size()));
+        }, result::completeExceptionally);
+        return result;
+    }
+
     /** One history that continues at the gateway, page by page. */
     private final class HistoryRun {
         private final String bizType;

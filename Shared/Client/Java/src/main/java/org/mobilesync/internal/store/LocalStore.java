@@ -45,15 +45,16 @@ public final class LocalStore implements AutoCloseable {
     /**
      * Opens or creates the store.
      *
+     * @param device the secret is used only for a new store
      * @param limit the largest size in bytes
      * @throws org.mobilesync.SyncException STORE, STORE_IN_USE, FOREIGN_STORE; STORE_KEY when it was encrypted with
      *     another key, or when the key is missing
      */
     public static LocalStore open(
-        String path, DatabaseOpener opener, String instanceId, String deviceId, PayloadCipher cipher, long limit,
+        String path, DatabaseOpener opener, String instanceId, DeviceIdentity device, PayloadCipher cipher, long limit,
         Clock clock
     ) {
-        StoreFile file = StoreFile.open(path, opener, instanceId, deviceId);
+        StoreFile file = StoreFile.open(path, opener, instanceId, device);
         boolean isOpen = false;
         try {
             LocalStore store = new LocalStore(file, cipher, clock, limit);

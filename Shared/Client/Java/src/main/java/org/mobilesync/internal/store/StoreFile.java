@@ -42,7 +42,7 @@ public final class StoreFile implements AutoCloseable {
      * @throws SyncException STORE when the file cannot be used, STORE_IN_USE when another process or client uses it,
      *     FOREIGN_STORE when it belongs to another instance or device
      */
-    static StoreFile open(String path, DatabaseOpener opener, String instanceId, String deviceId) {
+    static StoreFile open(String path, DatabaseOpener opener, String instanceId, DeviceIdentity device) {
         StoreLock lock = StoreLock.acquire(path);
         SyncDatabase database = null;
         boolean isOpen = false;
@@ -56,7 +56,7 @@ public final class StoreFile implements AutoCloseable {
                 isDamaged = true;
                 database = openReadable(path, opener);
             }
-            String storeId = owner(path, database, instanceId, deviceId);
+            String storeId = owner(path, database, instanceId, device);
             isOpen = true;
             return new StoreFile(lock, database, storeId, isDamaged, replacements(path));
         } catch (DatabaseException | IOException error) {
@@ -110,22 +110,23 @@ public final class StoreFile implements AutoCloseable {
         }
     }
 
-    /** Returns the store's id; makes it, and the device's secret, in a new file. */
-    private static String owner(String path, SyncDatabase database, String instanceId, String deviceId)
+    /** Returns the store's id. Makes it in a new file, and the device's secret unless the app has one. */
+    private static String owner(String path, SyncDatabase database, String instanceId, DeviceIdentity device)
         throws DatabaseException {
         List<String[]> owners = database.query(
             row -> new String[] {row.getText(0), row.getText(1), row.getText(2)},
             "SELECT store_id, instance_id, device_id FROM store");
         if (owners.isEmpty()) {
             String made = hex(randomBytes(ID_BYTES));
+            byte[] secret = device.secret == null ? randomBytes(SECRET_BYTES) : device.secret;
             // The secret is on the disk before the first connection (DeviceProtocol.md, Device secrets).
             database.inTransaction(() -> database.execute(
                 "INSERT INTO store (store_id, instance_id, device_id, device_secret) VALUES (?, ?, ?, ?)",
-                made, instanceId, deviceId, randomBytes(SECRET_BYTES)));
+                made, instanceId, device.deviceId, secret));
             return made;
         }
         String[] owner = owners.get(0);
-        if (!owner[1].equals(instanceId) || !owner[2].equals(deviceId)) {
+        if (!owner[1].equals(instanceId) || !owner[2].equals(device.deviceId)) {
             throw new SyncException(SyncException.Code.FOREIGN_STORE, "the store " + path + " belongs to device "
                 + owner[2] + " of " + owner[1] + "; use another path");
         }
