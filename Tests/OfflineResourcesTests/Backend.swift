@@ -1,6 +1,7 @@
 import Foundation
 import Hummingbird
 import Logging
+import MobileSync
 import NIOCore
 import Synchronization
 
@@ -266,7 +267,7 @@ final class Backend: Sendable {
     }
 
     private static func batch(_ body: String, in state: inout State) -> Response {
-        guard case .list(let edits)? = ResourceValue.parse([UInt8](body.utf8))?["edits"] else {
+        guard case .array(let edits)? = JSONValue.parse([UInt8](body.utf8))?["edits"] else {
             return response(.badRequest, [:])
         }
         var results: [String] = []
@@ -278,10 +279,10 @@ final class Backend: Sendable {
             if case .text(let text)? = edit["ifMatch"] { ifMatch = text }
             let json = (try? edit["body"]?.json()).map { String(decoding: $0, as: UTF8.self) } ?? ""
             let result = change(method, uri, ifMatch: ifMatch, key: id, json, in: &state)
-            var members: [String: ResourceValue] = ["id": .text(id), "status": .number(Decimal(result.status))]
-            members["etag"] = result.tag.map(ResourceValue.text)
+            var members: [String: JSONValue] = ["id": .text(id), "status": .integer(Int64(result.status))]
+            members["etag"] = result.tag.map(JSONValue.text)
             members["location"] = result.location.map { .text("/api" + $0) }
-            if results.count < state.mostResults, let text = try? ResourceValue.object(members).json() {
+            if results.count < state.mostResults, let text = try? JSONValue.object(members).json() {
                 results.append(String(decoding: text, as: UTF8.self))
             }
         }

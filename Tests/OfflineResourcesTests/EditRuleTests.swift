@@ -1,4 +1,5 @@
 import Foundation
+import MobileSync
 import Testing
 
 @testable import OfflineResources
@@ -43,16 +44,16 @@ import Testing
     )
     func merging(seed: UInt64) {
         var generator = Seeded(seed: seed)
-        func value(_ depth: Int) -> ResourceValue {
+        func value(_ depth: Int) -> JSONValue {
             switch Int.random(in: 0..<(depth > 0 ? 5 : 3), using: &generator) {
             case 0: return .null
-            case 1: return .number(Decimal(Int.random(in: 0..<3, using: &generator)))
+            case 1: return .integer(Int64.random(in: 0..<3, using: &generator))
             case 2: return .text("t")
             default: return object(depth - 1)
             }
         }
-        func object(_ depth: Int) -> ResourceValue {
-            var members: [String: ResourceValue] = [:]
+        func object(_ depth: Int) -> JSONValue {
+            var members: [String: JSONValue] = [:]
             for name in ["a", "b"] where Bool.random(using: &generator) { members[name] = value(depth) }
             return .object(members)
         }
@@ -71,7 +72,7 @@ import Testing
                 LocalVersion.of(start, edits: [first, second]), LocalVersion.of(start, edits: merged)
             )
             #expect(
-                both.flatMap(ResourceValue.parse) == one.flatMap(ResourceValue.parse),
+                both.flatMap(JSONValue.parse) == one.flatMap(JSONValue.parse),
                 "seed \(seed): \(first.kind) \(text(first.body)), \(second.kind) \(text(second.body))")
         }
     }
@@ -110,17 +111,17 @@ import Testing
 
     @Test("numbers keep their digits, and invalid JSON is refused") func values() throws {
         let long = "12345678901234567890123456789.0123"
-        let value = try #require(ResourceValue.parse(bytes("[\(long),true,null,\"ä\",1]")))
+        let value = try #require(JSONValue.parse(bytes("[\(long),true,null,\"ä\",1]")))
         #expect(text(try value.json()) == "[\(long),true,null,\"ä\",1]")
-        #expect(ResourceValue.parse(bytes("")) == nil)
-        #expect(ResourceValue.parse(bytes("{]")) == nil)
-        #expect(ResourceValue.parse([0xFF, 0x22]) == nil)
-        #expect(ResourceValue.parse([UInt8](repeating: 91, count: 100_000)) == nil)
+        #expect(JSONValue.parse(bytes("")) == nil)
+        #expect(JSONValue.parse(bytes("{]")) == nil)
+        #expect(JSONValue.parse([0xFF, 0x22]) == nil)
+        #expect(JSONValue.parse([UInt8](repeating: 91, count: 100_000)) == nil)
     }
 
     @Test("comparisons depend on the kind of value") func comparisons() {
-        let (one, two, a) = (ResourceValue.number(1), ResourceValue.number(2), ResourceValue.text("abc"))
-        func holds(_ left: ResourceValue?, _ comparison: ResourceComparison, _ right: ResourceValue) -> Bool {
+        let (one, two, a) = (JSONValue.number(1), JSONValue.number(2), JSONValue.text("abc"))
+        func holds(_ left: JSONValue?, _ comparison: ResourceComparison, _ right: JSONValue) -> Bool {
             comparison.holds(left, right)
         }
         #expect(
@@ -136,7 +137,8 @@ import Testing
         #expect(
             holds(a, .contains, .text("b")) && holds(a, .startsWith, .text("ab")) && holds(a, .endsWith, .text("c")))
         #expect(!holds(a, .contains, .text("x")) && !holds(a, .startsWith, .text("b")) && holds(a, .less, .text("b")))
-        #expect(holds(.list([one]), .contains, one) && !holds(.list([one]), .contains, two))
+        #expect(holds(.integer(1), .equal, one) && holds(.decimal(2), .greaterOrEqual, two) && holds(1.5, .less, two))
+        #expect(holds(.array([one]), .contains, one) && !holds(.array([one]), .contains, two))
     }
 
     private func edit(

@@ -1,4 +1,5 @@
 import Foundation
+import MobileSync
 import Synchronization
 import Testing
 
@@ -44,7 +45,7 @@ import Testing
             _ = try await first.update("/a/1", body: bytes("{\"n\":10}"))
             let created = try #require(try await first.create(in: "/a", body: bytes("{\"n\":40}")))
             #expect(created.hasOfflineUpdates && created.fetchedAt == nil && created.etag == nil)
-            _ = try await first.patch("/a/2", with: .object(["x": .bool(true)]))
+            _ = try await first.patch("/a/2", with: .object(["x": .boolean(true)]))
             try await first.delete("/a/3")
             _ = try await first.update(created.uri, body: bytes("{\"n\":41}"))
             #expect(try await first.fetchObject("/a/3") == nil)

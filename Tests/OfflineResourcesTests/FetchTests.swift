@@ -1,4 +1,5 @@
 import Foundation
+import MobileSync
 import Synchronization
 import Testing
 
@@ -417,9 +418,7 @@ import Testing
             client.networkChanged(isAvailable: true)
             func found(_ tests: ResourceQuery..., limit: Int? = nil, orderBy: [SortKey] = []) async throws -> [Int] {
                 let found = try await client.fetchCollection("a", queryFor: tests, limit: limit, orderBy: orderBy)
-                return found?.items.compactMap { item in
-                    if case .number(let number)? = item.json?["n"] { Int("\(number)") } else { nil }
-                } ?? []
+                return found?.items.compactMap { item in item.json?["n"]?.wholeNumber.map { Int($0) } } ?? []
             }
             let (many, third) = (
                 ResourceQuery("n", .greater, .number(3)), ResourceQuery("in.s", .endsWith, .text("3"))
@@ -445,7 +444,7 @@ import Testing
                 for call in 0..<200 {
                     group.addTask {
                         let found = try await client.fetchObject("/a/\(call % 20)")
-                        #expect(found?.json?["n"] == .number(Decimal(call % 20)))
+                        #expect(found?.json?["n"] == .integer(Int64(call % 20)))
                     }
                     if call % 20 == 0 { group.addTask { _ = try await client.fetchCollection("/a") } }
                 }

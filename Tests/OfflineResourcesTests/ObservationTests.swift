@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import MobileSync
 import Testing
 
 @testable import OfflineResources
@@ -73,7 +74,7 @@ import Testing
             #expect(try await next(of: all) { $0?.items.count == 4 }?.items.last?.hasOfflineUpdates == true)
             try await client.delete("/a/2")
             #expect(try await next(of: all) { $0?.items.count == 3 } != nil)
-            let found = try await next(of: large) { $0?.items.map { $0.json?["n"] } == [.number(3), .number(9)] }
+            let found = try await next(of: large) { $0?.items.map { $0.json?["n"] } == [.integer(3), .integer(9)] }
             #expect(found?.isFromCache == true)
         }
     }

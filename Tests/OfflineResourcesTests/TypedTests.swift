@@ -1,4 +1,5 @@
 import Foundation
+import MobileSync
 import Testing
 
 @testable import OfflineResources
@@ -37,7 +38,7 @@ import Testing
             #expect(try await client.fetch(Incident.self, "/incidents/9") == nil)
             client.networkChanged(isAvailable: true)
             _ = try await client.synchronise()
-            let stored = bench.backend.body("/incidents/1").flatMap { ResourceValue.parse(bytes($0)) }
+            let stored = bench.backend.body("/incidents/1").flatMap { JSONValue.parse(bytes($0)) }
             #expect(stored?["state"] == .text("closed") && stored?["at"] == .text("2026-11-27T07:00:00Z"))
         }
     }

@@ -1,4 +1,5 @@
 import Foundation
+import MobileSync
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -35,7 +36,7 @@ final class ResourceBackend: Sendable {
             let method: String
             let uri: String
             let ifMatch: String?
-            let body: ResourceValue?
+            let body: JSONValue?
         }
 
         let edits: [Edit]
@@ -165,7 +166,7 @@ final class ResourceBackend: Sendable {
         var results: [Outcome] = []
         for edit in batch.edits {
             let answer: Answer
-            if edit.method == "PUT", let json = try? edit.body?.json() {
+            if edit.method == "PUT", let json = try? edit.body?.bytes() {
                 answer = put(edit.uri, String(decoding: json, as: UTF8.self), ifMatch: edit.ifMatch, in: &state)
             } else {
                 answer = Answer(status: 405)

@@ -1,4 +1,5 @@
 public import Foundation
+public import MobileSync
 
 /// A resource as the app sees it: the backend's version with the edits that were made on this device since.
 public struct Resource: Sendable, Hashable {
@@ -29,7 +30,7 @@ public struct Resource: Sendable, Hashable {
     public let policy: EffectivePolicy
 
     /// The body as JSON; nil when it is not JSON.
-    public var json: ResourceValue? { ResourceValue.parse(body) }
+    public var json: JSONValue? { JSONValue.parse(body) }
 
     /// - Returns: nil when the resource is deleted here.
     init?(_ copy: LocalCopy, isFromCache: Bool) {

@@ -1,3 +1,5 @@
+public import MobileSync
+
 /// Edits are stored first and then sent. The update policy decides about edits that are made offline.
 extension ResourceClient {
     /// Creates an item in a collection by `POST`. The backend answers with `Location` and `ETag`.
@@ -50,7 +52,7 @@ extension ResourceClient {
     ///
     /// - Throws: as `create`.
     public func patch(
-        _ uri: String, with changes: ResourceValue, policy: SyncPolicy = SyncPolicy(),
+        _ uri: String, with changes: JSONValue, policy: SyncPolicy = SyncPolicy(),
         headers: ResourceHeaders = ResourceHeaders()
     ) async throws(ResourceError) -> Resource? {
         let owner = sharedState.owner

@@ -1,3 +1,5 @@
+import MobileSync
+
 /// Offline edits, conflicts, pins and eviction.
 extension ResourceClient {
     /// Lists the bound user's resources with edits that the backend has not applied, in the order of their first edits.
@@ -83,7 +85,7 @@ extension ResourceClient {
     ///
     /// - Throws: `ResourceError`: `noConflict`, `invalidArgument`, `store`.
     public func resolveConflict(_ uri: String, _ resolution: ConflictResolution) async throws(ResourceError) {
-        if case .merged(let body) = resolution, ResourceValue.parse(body) == nil {
+        if case .merged(let body) = resolution, JSONValue.parse(body) == nil {
             throw ResourceError(.invalidArgument, "a merged version must be JSON")
         }
         let (owner, id) = (sharedState.owner, configuration.makeID())

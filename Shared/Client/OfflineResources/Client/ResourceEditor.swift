@@ -1,3 +1,5 @@
+import MobileSync
+
 /// Executes edits under the update policy.
 struct ResourceEditor: Sendable {
     let configuration: ResourceConfiguration
@@ -14,7 +16,7 @@ struct ResourceEditor: Sendable {
     ) async throws(ResourceError) -> Resource? {
         if let fault = request.fault { throw ResourceError(.invalidArgument, fault) }
         try headers.check()
-        guard uri.query == nil, kind == .delete || !contentType.contains("json") || ResourceValue.parse(body) != nil,
+        guard uri.query == nil, kind == .delete || !contentType.contains("json") || JSONValue.parse(body) != nil,
             contentType.utf8.allSatisfy({ (32..<127).contains($0) })
         else {
             throw ResourceError(

@@ -1,4 +1,5 @@
 import Foundation
+import MobileSync
 
 /// Oracle's configuration file: several backends, each with a section `synchronization`. All other parts are ignored.
 ///
@@ -9,7 +10,7 @@ struct OracleConfiguration {
     private struct Backend {
         let name: String
         let isDefault: Bool
-        let synchronization: ResourceValue?
+        let synchronization: JSONValue?
     }
 
     private var backends: [Backend] = []
@@ -41,7 +42,7 @@ struct OracleConfiguration {
         let all = root["mobileBackends"]?.members ?? root["mobileBackend"].map { ["": $0] } ?? [:]
         backends = all.sorted { $0.key < $1.key }.map { name, backend in
             Backend(
-                name: name, isDefault: backend["default"]?.value == .bool(true),
+                name: name, isDefault: backend["default"]?.value == .boolean(true),
                 synchronization: backend["synchronization"]?.value)
         }
         if backends.isEmpty, let alone = root["synchronization"] {
@@ -54,7 +55,7 @@ struct OracleConfiguration {
     /// The section of one backend, as in a JSON policy file.
     ///
     /// - Parameter name: the name of the backend; nil: the default backend, or the only one.
-    func synchronization(of name: String?) throws(ResourceError) -> ResourceValue {
+    func synchronization(of name: String?) throws(ResourceError) -> JSONValue {
         let names = backends.map(\.name).joined(separator: ", ")
         let found: Backend?
         if let name {
@@ -74,18 +75,18 @@ struct OracleConfiguration {
     }
 
     /// An element as JSON: a list of its children for `policies`, an object with other children, otherwise its text.
-    private static func value(_ element: ConfigurationElement) -> ResourceValue {
-        if element.name == "policies" { return .list(element.children.map(value)) }
+    private static func value(_ element: ConfigurationElement) -> JSONValue {
+        if element.name == "policies" { return .array(element.children.map(value)) }
         guard element.children.isEmpty, element.name != "synchronization" else {
             return .object(
                 Dictionary(element.children.map { ($0.name, value($0)) }, uniquingKeysWith: { first, _ in first }))
         }
         switch element.text {
         case "": return .null
-        case "true": return .bool(true)
-        case "false": return .bool(false)
+        case "true": return .boolean(true)
+        case "false": return .boolean(false)
         case let text where element.name != "path" && text.allSatisfy(\.isNumber):
-            return Decimal(string: text).map(ResourceValue.number) ?? .text(text)
+            return Int64(text).map(JSONValue.integer) ?? .text(text)
         case let text: return .text(text)
         }
     }
@@ -95,7 +96,7 @@ struct OracleConfiguration {
 private enum PropertyListValue: Decodable {
     case dictionary([String: PropertyListValue])
     case list([PropertyListValue])
-    case scalar(ResourceValue)
+    case scalar(JSONValue)
 
     init(from decoder: any Decoder) throws {
         if let members = try? [String: PropertyListValue](from: decoder) {
@@ -110,11 +111,11 @@ private enum PropertyListValue: Decodable {
         if let text = try? container.decode(String.self) {
             self = .scalar(.text(text))
         } else if let flag = try? container.decode(Bool.self) {
-            self = .scalar(.bool(flag))
-        } else if let number = try? container.decode(Int.self) {
-            self = .scalar(.number(Decimal(number)))
+            self = .scalar(.boolean(flag))
+        } else if let number = try? container.decode(Int64.self) {
+            self = .scalar(.integer(number))
         } else if let number = try? container.decode(Double.self) {
-            self = .scalar(.number(Decimal(number)))
+            self = .scalar(.number(number))
         } else {
             // Dates and data have no meaning in a section.
             self = .scalar(.null)
@@ -128,10 +129,10 @@ private enum PropertyListValue: Decodable {
 
     subscript(_ name: String) -> PropertyListValue? { members?[name] }
 
-    var value: ResourceValue {
+    var value: JSONValue {
         switch self {
         case .dictionary(let members): .object(members.mapValues(\.value))
-        case .list(let list): .list(list.map(\.value))
+        case .list(let list): .array(list.map(\.value))
         case .scalar(let value): value
         }
     }

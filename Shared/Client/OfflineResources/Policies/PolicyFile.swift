@@ -1,4 +1,5 @@
 public import Foundation
+import MobileSync
 
 /// A policy file with the terms of Oracle's Synchronization library (RES6): JSON, or Oracle's own configuration file,
 /// which is XML for Android and a property list for iOS.
@@ -54,13 +55,13 @@ public struct PolicyFile: Sendable, Hashable {
     ///
     /// - Throws: as `init(contentsOf:backend:)`.
     public init(json: [UInt8]) throws(ResourceError) {
-        guard let value = ResourceValue.parse(json) else {
+        guard let value = JSONValue.parse(json) else {
             throw ResourceError(.policyFile, "the policy file is not JSON; check commas, quotes and brackets")
         }
         try self.init(value)
     }
 
-    private init(_ value: ResourceValue) throws(ResourceError) {
+    private init(_ value: JSONValue) throws(ResourceError) {
         var root = try PolicyFileSection(value, at: "")
         if let inner = root.removeMember("synchronization") {
             try root.finish()

@@ -1,14 +1,15 @@
 import Foundation
+import MobileSync
 
 /// One object of a policy file. The parser removes the members that it knows; a remaining member is an error.
 struct PolicyFileSection {
-    private var members: [String: ResourceValue]
+    private var members: [String: JSONValue]
     private let location: String
     /// The names of known members, for the error text.
     private var known: [String] = []
 
     /// - Parameter location: the place in the file, such as `policies[2]`; empty for the whole file.
-    init(_ value: ResourceValue, at location: String) throws(ResourceError) {
+    init(_ value: JSONValue, at location: String) throws(ResourceError) {
         guard case .object(let members) = value else {
             throw ResourceError(
                 .policyFile, "\(location.isEmpty ? "the policy file" : location) must be an object: { … }")
@@ -21,7 +22,7 @@ struct PolicyFileSection {
     func place(_ name: String) -> String { location.isEmpty ? name : "\(location).\(name)" }
 
     /// Removes and returns a member; null counts as missing.
-    mutating func removeMember(_ name: String) -> ResourceValue? {
+    mutating func removeMember(_ name: String) -> JSONValue? {
         known.append(name)
         let value = members.removeValue(forKey: name)
         return value == .null ? nil : value
@@ -29,7 +30,7 @@ struct PolicyFileSection {
 
     mutating func number(_ name: String, in range: ClosedRange<Int>) throws(ResourceError) -> Int? {
         guard let value = removeMember(name) else { return nil }
-        guard case .number(let number) = value, let whole = Int(number.description), range.contains(whole) else {
+        guard let number = value.wholeNumber, let whole = Int(exactly: number), range.contains(whole) else {
             throw ResourceError(
                 .policyFile, "\(place(name)) must be a whole number from \(range.lowerBound) to \(range.upperBound)")
         }
@@ -38,7 +39,7 @@ struct PolicyFileSection {
 
     mutating func flag(_ name: String) throws(ResourceError) -> Bool? {
         guard let value = removeMember(name) else { return nil }
-        guard case .bool(let flag) = value else {
+        guard case .boolean(let flag) = value else {
             throw ResourceError(.policyFile, "\(place(name)) must be true or false")
         }
         return flag
@@ -63,9 +64,9 @@ struct PolicyFileSection {
         return plain.replacing("START_UP", with: "STARTUP")
     }
 
-    mutating func list(_ name: String) throws(ResourceError) -> [ResourceValue] {
+    mutating func list(_ name: String) throws(ResourceError) -> [JSONValue] {
         guard let value = removeMember(name) else { return [] }
-        guard case .list(let list) = value else {
+        guard case .array(let list) = value else {
             throw ResourceError(.policyFile, "\(place(name)) must be a list: [ … ]")
         }
         return list

@@ -1,4 +1,5 @@
 import Foundation
+import MobileSync
 
 /// A decoded response for a collection: `[ … ]`, or `{"items":[ … ]}` with optional `uris` and `etags`, one for each
 /// item (RES7).
@@ -28,14 +29,14 @@ struct CollectionAnswer: Sendable, Hashable {
         func wrong(_ reason: String) -> ResourceError {
             ResourceError(.answer, "the response for the collection \(collection) cannot be used: \(reason)")
         }
-        var (values, uris, etags): ([ResourceValue], [ResourceValue]?, [ResourceValue]?)
-        switch ResourceValue.parse(json) {
-        case .list(let list)?: (values, uris, etags) = (list, nil, nil)
+        var (values, uris, etags): ([JSONValue], [JSONValue]?, [JSONValue]?)
+        switch JSONValue.parse(json) {
+        case .array(let list)?: (values, uris, etags) = (list, nil, nil)
         case .object(let members)?:
-            guard case .list(let list)? = members["items"] else { throw wrong("it has no list items") }
-            func side(_ name: String) throws(ResourceError) -> [ResourceValue]? {
+            guard case .array(let list)? = members["items"] else { throw wrong("it has no list items") }
+            func side(_ name: String) throws(ResourceError) -> [JSONValue]? {
                 guard let value = members[name], value != .null else { return nil }
-                guard case .list(let side) = value, side.count == list.count else {
+                guard case .array(let side) = value, side.count == list.count else {
                     throw wrong("\(name) is not a list with one entry for each item")
                 }
                 return side
@@ -63,11 +64,9 @@ struct CollectionAnswer: Sendable, Hashable {
         self.items = items
     }
 
-    private static func uri(of value: ResourceValue, in collection: ResourceURI, keys: [String]) -> ResourceURI? {
-        switch keys.lazy.compactMap({ value[$0] }).first {
-        case .text(let key)?: return key.isEmpty ? nil : collection.item(key)
-        case .number(let key)?: return collection.item(key.description)
-        default: return nil
-        }
+    private static func uri(of value: JSONValue, in collection: ResourceURI, keys: [String]) -> ResourceURI? {
+        let key = keys.lazy.compactMap { value[$0] }.first
+        if case .text(let text)? = key { return text.isEmpty ? nil : collection.item(text) }
+        return (key?.exactNumber).map { collection.item("\($0)") }
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import MobileSync
 
 /// The backend's response to an applied edit.
 struct EditAnswer: Sendable, Hashable {
@@ -12,7 +13,7 @@ struct EditAnswer: Sendable, Hashable {
     init(etag: String?, body: [UInt8]?, asOf: Date) {
         self.etag = etag.flatMap { ETag.isWellFormed($0) ? $0 : nil }
         self.asOf = asOf
-        guard self.etag != nil, let body, case .object? = ResourceValue.parse(body) else {
+        guard self.etag != nil, let body, case .object? = JSONValue.parse(body) else {
             self.body = nil
             return
         }

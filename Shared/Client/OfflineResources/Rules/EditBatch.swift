@@ -1,4 +1,5 @@
 import Foundation
+import MobileSync
 
 /// Several edits in one request: `POST` with JSON `{"edits":[{"id","method","uri","ifMatch","contentType","body"}]}`,
 /// answered by `{"results":[{"id","status","etag","location","body"}]}` (README.md, Working offline).
@@ -17,7 +18,7 @@ struct EditBatch: Sendable, Hashable {
         var (edits, seen, bytes): ([StoredEdit], Set<ResourceURI>, Int) = ([], [], 0)
         for edit in waiting.prefix(Self.mostEdits) {
             bytes += edit.body.count
-            let isJSON = edit.kind == .delete || ResourceValue.parse(edit.body) != nil
+            let isJSON = edit.kind == .delete || JSONValue.parse(edit.body) != nil
             let isPlain = isJSON && edit.headers.fields.isEmpty
             guard isPlain, bytes <= Self.mostBytes, seen.insert(edit.uri).inserted else { break }
             edits.append(edit)
@@ -27,28 +28,28 @@ struct EditBatch: Sendable, Hashable {
 
     func json() throws(ResourceError) -> [UInt8] {
         let list = edits.map { edit in
-            var members: [String: ResourceValue] = [
+            var members: [String: JSONValue] = [
                 "id": .text(edit.id), "method": .text(edit.kind.method),
                 "uri": .text(edit.kind == .create ? edit.uri.parentPath : edit.uri.description),
             ]
             if let condition = edit.condition { members["ifMatch"] = .text(condition) }
             if edit.kind != .delete {
                 members["contentType"] = .text(edit.contentType)
-                members["body"] = ResourceValue.parse(edit.body)
+                members["body"] = JSONValue.parse(edit.body)
             }
-            return ResourceValue.object(members)
+            return JSONValue.object(members)
         }
-        return try ResourceValue.object(["edits": .list(list)]).json()
+        return try JSONValue.object(["edits": .array(list)]).json()
     }
 
     /// The results by edit id; nil when the response has another format. An unreadable result is left out, and its edit
     /// is then sent alone.
     static func outcomes(_ json: [UInt8], asOf: Date) -> [String: EditOutcome]? {
-        guard case .list(let results)? = ResourceValue.parse(json)?["results"] else { return nil }
+        guard case .array(let results)? = JSONValue.parse(json)?["results"] else { return nil }
         var outcomes: [String: EditOutcome] = [:]
         for result in results {
-            guard case .text(let id)? = result["id"], case .number(let number)? = result["status"],
-                let status = Int(number.description), (100...599).contains(status)
+            guard case .text(let id)? = result["id"], let number = result["status"]?.wholeNumber,
+                let status = Int(exactly: number), (100...599).contains(status)
             else { continue }
             func text(_ name: String) -> String? {
                 if case .text(let text)? = result[name] { return text }

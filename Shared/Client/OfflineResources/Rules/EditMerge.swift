@@ -1,3 +1,5 @@
+import MobileSync
+
 /// Merges two edits of one resource into one, where the backend cannot see a difference.
 ///
 /// This requires that the earlier edit was never sent and that nothing was edited in between, because edits of other
@@ -33,7 +35,7 @@ enum EditMerge: Sendable, Hashable {
 
     /// Applies a JSON merge patch to a body; nil when one of them is not JSON.
     static func patched(_ body: [UInt8], with patch: [UInt8]) -> [UInt8]? {
-        guard let value = ResourceValue.parse(body), let change = ResourceValue.parse(patch) else { return nil }
+        guard let value = JSONValue.parse(body), let change = JSONValue.parse(patch) else { return nil }
         return try? value.merged(with: change).json()
     }
 }

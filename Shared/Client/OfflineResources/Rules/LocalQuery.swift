@@ -1,3 +1,5 @@
+import MobileSync
+
 /// A query of the local copies of a collection: all tests hold, then sorted, then cut (RES9).
 struct LocalQuery: Sendable, Hashable {
     let tests: [ResourceQuery]
@@ -9,7 +11,7 @@ struct LocalQuery: Sendable, Hashable {
 
     /// The matching items in the requested order; without `orderBy`, in the order of the argument.
     func result(of items: [Resource]) -> [Resource] {
-        let found = items.enumerated().compactMap { index, item -> (index: Int, item: Resource, json: ResourceValue)? in
+        let found = items.enumerated().compactMap { index, item -> (index: Int, item: Resource, json: JSONValue)? in
             guard let json = item.json, tests.allSatisfy({ $0.holds(json) }) else { return nil }
             return (index, item, json)
         }

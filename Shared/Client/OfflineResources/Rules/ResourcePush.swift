@@ -1,3 +1,5 @@
+import MobileSync
+
 /// A decoded push about resources: `{"resources":[{"uri":"/incidents/17","etag":"…","action":"refresh","body":…}]}`, or
 /// one element of the list alone.
 struct ResourcePush: Sendable, Hashable {
@@ -24,13 +26,13 @@ struct ResourcePush: Sendable, Hashable {
     /// - Parameter locate: converts a member `uri` to a URI.
     /// - Throws: `ResourceError.push` with the reason; nothing is applied then.
     init(_ payload: [UInt8], locate: (String) -> ResourceURI?) throws(ResourceError) {
-        guard let root = ResourceValue.parse(payload), case .object(let members) = root else {
+        guard let root = JSONValue.parse(payload), case .object(let members) = root else {
             throw ResourceError(.push, "the payload of a push about resources is not a JSON object")
         }
-        let values: [ResourceValue]
+        let values: [JSONValue]
         switch members["resources"] {
         case nil: values = [root]
-        case .list(let list)?: values = list
+        case .array(let list)?: values = list
         default: throw ResourceError(.push, "the member resources of a push is not a list")
         }
         var changes: [Change] = []

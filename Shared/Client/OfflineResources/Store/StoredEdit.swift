@@ -1,3 +1,5 @@
+import MobileSync
+
 /// An edit that the backend has not applied yet.
 struct StoredEdit: Sendable, Hashable {
     /// The number of the edit; it rises in the order in which edits are made.
@@ -28,7 +30,7 @@ struct StoredEdit: Sendable, Hashable {
 extension StoredEdit {
     /// Whether the edit would change this version of the backend; nil when it cannot be decided.
     func hasEffect(on version: [UInt8]) -> Bool? {
-        guard let present = ResourceValue.parse(version), let value = ResourceValue.parse(body) else {
+        guard let present = JSONValue.parse(version), let value = JSONValue.parse(body) else {
             return kind == .update ? body != version : nil
         }
         switch kind {

@@ -50,8 +50,8 @@ struct VersionWriter {
         if let tag = old.etag, let other = version.etag, !version.isInvalid { return tag == other }
         guard let body = old.body, version.kind != .collection else { return false }
         if body == version.body { return true }
-        guard let value = ResourceValue.parse(body) else { return false }
-        return value == ResourceValue.parse(version.body)
+        guard let value = JSONValue.parse(body) else { return false }
+        return value == JSONValue.parse(version.body)
     }
 
     /// Stores a collection with its items. The collection is not stored unless all its items are.
