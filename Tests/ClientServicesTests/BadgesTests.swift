@@ -93,6 +93,19 @@ import Testing
         #expect(reporter.taps.count == 1)
     }
 
+    @Test("all badges are cleared at once, parents too, and each of the server's is reported") func clearAll() throws {
+        let badges = try open()
+        try badges.show(userID: "u1")
+        _ = try badges.take(json(1, "a", "a/x", "a/x/y", "b"), userID: "u1")
+        try badges.setLocal([Badge(path: path("mine"), mark: .point)])
+        try badges.clearAll()
+        #expect(try ["a", "b", "mine"].allSatisfy { try badges.mark(at: path($0)) == .none })
+        #expect(Set(reporter.taps.map { "\($0.path)" }) == ["a", "a/x", "a/x/y", "b"] && reporter.taps.count == 4)
+        try badges.clearAll()
+        #expect(reporter.taps.count == 4)
+        #expect(try open().count(ofBusiness: "b", mode: .all) == 0)
+    }
+
     @Test("unreported taps stay stored over restarts, in order, and for their user") func kept() throws {
         reporter.set(.failsBefore)
         var badges = try open()

@@ -52,6 +52,32 @@ import Testing
         #expect(try cache.bytes() == 3 * entry)
     }
 
+    @Test("values are removed by prefix, suffix and pattern, of the current owner alone") func removal() throws {
+        let (keys, stores) = (["user/1", "user/10", "pic/1.png", "pic/2.jpg"], try stores(key: key))
+        try stores.signIn(userID: "u1")
+        let cache = try stores.diskCache(name: "c", capacity: 100_000, isPerUser: true)
+        func fill() throws { for key in keys { try cache.set(data("x"), for: key) } }
+        func left() throws -> [String] { try keys.filter { try cache.exists($0) } }
+        try fill()
+        try stores.signIn(userID: "u2")
+        try fill()
+        try cache.remove(prefix: "user/1")
+        #expect(try left() == ["pic/1.png", "pic/2.jpg"])
+        try cache.remove(suffix: ".png")
+        #expect(try left() == ["pic/2.jpg"])
+        try fill()
+        try cache.remove(pattern: #"^user/\d$|2"#)
+        #expect(try left() == ["user/10", "pic/1.png"])
+        do {
+            try cache.remove(pattern: "(")
+            Issue.record("it was accepted")
+        } catch { #expect(error.code == .invalidArgument) }
+        try cache.remove(suffix: "")
+        #expect(try left().isEmpty)
+        try stores.signIn(userID: "u1")
+        #expect(try left() == keys)
+    }
+
     @Test("expired values are evicted before valid ones") func expiredFirst() throws {
         let entry = 300 + DiskCache.overheadBytes + 1
         let cache = try stores().diskCache(name: "c", capacity: 3 * entry)

@@ -49,6 +49,20 @@ import Testing
         #expect(cache.count == 0 && cache.cost == 0)
     }
 
+    @Test("several entries are stored at once, and read from either end of the order of use") func ends() {
+        let cache = cache(count: 4)
+        cache.set(["a": 1, "b": 2, "c": 3])
+        cache.set(4, for: "d")
+        _ = cache.value(for: "a")
+        #expect(cache.peek(2).map(\.key) == ["a", "d"] && cache.peek(2).map(\.value) == [1, 4])
+        #expect(cache.peek(9, fromNewest: false).map(\.key) == ["b", "c", "d", "a"])
+        #expect(cache.peek(0).isEmpty && cache.peek(-1).isEmpty)
+        cache.setLimits(count: 2)
+        #expect(cache.peek(9).map(\.key) == ["a", "d"], "the least recently used ones are removed")
+        cache.setLimits(count: 9, cost: 1)
+        #expect(cache.peek(9).map(\.key) == ["a"])
+    }
+
     @Test("an invalid regular expression is refused, and nothing is removed") func badPattern() {
         let cache = cache()
         cache.set(1, for: "a")

@@ -35,6 +35,13 @@ enum ServiceLimits {
         }
     }
 
+    /// - Throws: `ClientServiceError.invalidArgument` when the pattern is not a regular expression.
+    static func expression(of pattern: String) throws(ClientServiceError) -> Regex<AnyRegexOutput> {
+        do { return try Regex(pattern) } catch {
+            throw ClientServiceError(.invalidArgument, "\(pattern) is not a regular expression: \(error)")
+        }
+    }
+
     /// - Throws: `ClientServiceError.invalidArgument` for a key that is empty, too long, or has a NUL.
     static func check(key: String) throws(ClientServiceError) {
         guard (1...keyUnits).contains(key.utf16.count), !key.utf8.contains(0) else {

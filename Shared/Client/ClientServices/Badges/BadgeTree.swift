@@ -74,6 +74,11 @@ struct BadgeTree: Hashable, Sendable {
 
     // MARK: Visible badges
 
+    /// The paths with a badge of their own, those below others first.
+    var shownPaths: [BadgePath] {
+        Set(shown.map(\.path)).sorted { $0.widgets.count > $1.widgets.count }
+    }
+
     private var shown: some Sequence<Badge> {
         [remote.values, local.values].lazy.joined().filter(\.isShown)
     }

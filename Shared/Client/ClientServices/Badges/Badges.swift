@@ -28,9 +28,8 @@ public final class Badges: PushReceiver {
 
     /// Opens the badges and shows those of the device until `show` names a user.
     ///
-    /// - Parameter reporter: receives the taps. A nil value means: taps are stored and reported later by an instance
-    /// that has a
-    ///   reporter.
+    /// - Parameter reporter: receives the taps. A nil value means: taps are stored, and reported later by an instance
+    ///   that has a reporter.
     /// - Throws: `ClientServiceError.store`.
     public init(
         store: ServiceStore, reporter: (any BadgeTapReporter)?, logger: Logger,
@@ -89,16 +88,28 @@ public final class Badges: PushReceiver {
     /// - Throws: `ClientServiceError.store`; the badge then stays. When only the later report fails, the badge is
     ///   cleared.
     @discardableResult public func tap(_ path: BadgePath) throws(ClientServiceError) -> Bool {
-        let isCleared = try change("storing a tap") { items, state in
-            let (isCleared, reported) = state.tree.tap(path)
-            if let reported {
-                try Self.put(state.tree, of: state.userID, in: items)
-                try storeTap(on: reported, of: state.userID, in: items)
-            }
-            return isCleared
-        }
+        let isCleared = try change("storing a tap") { items, state in try tap([path], in: &state, items) }
         try reportTaps()
         return isCleared
+    }
+
+    /// Clears all badges that are shown, as if the user had tapped each of them.
+    ///
+    /// - Throws: as `tap`; all badges are cleared, or none.
+    public func clearAll() throws(ClientServiceError) {
+        try change("clearing the badges") { items, state in
+            _ = try tap(state.tree.shownPaths, in: &state, items)
+        }
+        try reportTaps()
+    }
+
+    /// Applies taps. Returns whether a badge was cleared.
+    private func tap(_ paths: [BadgePath], in state: inout State, _ items: ServiceItems) throws -> Bool {
+        let taps = paths.map { state.tree.tap($0) }
+        let reported = taps.compactMap(\.reported)
+        if !reported.isEmpty { try Self.put(state.tree, of: state.userID, in: items) }
+        for badge in reported { try storeTap(on: badge, of: state.userID, in: items) }
+        return taps.contains { $0.isCleared }
     }
 
     /// The mark to draw at a path: the badge's own mark, or a summary of the badges below the path.

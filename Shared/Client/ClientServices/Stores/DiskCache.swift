@@ -124,6 +124,29 @@ public final class DiskCache: Sendable {
         }
     }
 
+    /// Removes the entries of the current owner whose keys end with a suffix.
+    ///
+    /// - Throws: `ClientServiceError`: `store`, `noUser`.
+    public func remove(suffix: String) throws(ClientServiceError) {
+        try remove { $0.hasSuffix(suffix) }
+    }
+
+    /// Removes the entries of the current owner whose keys contain a match of a regular expression.
+    ///
+    /// - Throws: `ClientServiceError`: `store`, `noUser`; `invalidArgument` when the pattern is not a regular
+    ///   expression.
+    public func remove(pattern: String) throws(ClientServiceError) {
+        let expression = try ServiceLimits.expression(of: pattern)
+        try remove { $0.contains(expression) }
+    }
+
+    private func remove(where isRemoved: (String) -> Bool) throws(ClientServiceError) {
+        try change("removing from a cache") { db, owner in
+            let keys = try String.fetchAll(db, sql: "SELECT name FROM entry WHERE owner = ?", arguments: [owner])
+            for key in keys where isRemoved(key) { try Self.remove(key, of: owner, in: db) }
+        }
+    }
+
     /// The approximate size of the entries of all users, in bytes; at most the capacity.
     ///
     /// - Throws: `ClientServiceError.store`.

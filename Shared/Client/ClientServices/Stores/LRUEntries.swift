@@ -18,9 +18,9 @@ struct LRUEntries<Value> {
     private static var none: Int { -1 }
 
     /// At least 1.
-    let countLimit: Int
+    private(set) var countLimit: Int
     /// At least 0; the app chooses the unit.
-    let costLimit: Int
+    private(set) var costLimit: Int
     /// The cost of all entries, including expired ones that no call has found yet.
     private(set) var cost = 0
     private var places: [String: Int] = [:]
@@ -45,7 +45,7 @@ struct LRUEntries<Value> {
         remove(key)
         let cost = max(cost, 0)
         guard cost <= costLimit else { return false }
-        while !places.isEmpty, places.count >= countLimit || self.cost > costLimit - cost { remove(at: oldest) }
+        makeRoom(count: 1, cost: cost)
         let node = Node(
             key: key, value: value, cost: cost, expiresAt: expiresAt, newer: Self.none, older: Self.none)
         let place: Int
@@ -60,6 +60,17 @@ struct LRUEntries<Value> {
         self.cost += cost
         link(place)
         return true
+    }
+
+    /// Changes the limits. The least recently used entries are removed until both limits hold.
+    mutating func setLimits(count: Int, cost: Int) {
+        (countLimit, costLimit) = (max(count, 1), max(cost, 0))
+        makeRoom(count: 0, cost: 0)
+    }
+
+    /// Removes the least recently used entries until others with this count and cost are within the limits.
+    private mutating func makeRoom(count: Int, cost: Int) {
+        while !places.isEmpty, places.count > countLimit - count || self.cost > costLimit - cost { remove(at: oldest) }
     }
 
     /// Reads a value and makes it the most recently used one.

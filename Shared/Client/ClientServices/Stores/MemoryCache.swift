@@ -35,6 +35,21 @@ public final class MemoryCache<Value: Sendable>: Sendable {
         return entries.withLock { $0.set(value, for: key, cost: cost, expiresAt: expiresAt) }
     }
 
+    /// Stores several entries, each with a cost of 1, in the order of their keys.
+    public func set(_ values: [String: Value], lifetime: Duration? = nil) {
+        let expiresAt = lifetime.map { now() + $0 }
+        entries.withLock { entries in
+            for (key, value) in values.sorted(by: { $0.key < $1.key }) {
+                _ = entries.set(value, for: key, cost: 1, expiresAt: expiresAt)
+            }
+        }
+    }
+
+    /// Changes the limits. The least recently used entries are removed until both hold.
+    public func setLimits(count: Int, cost: Int = .max) {
+        entries.withLock { $0.setLimits(count: count, cost: cost) }
+    }
+
     /// Reads a value and makes it the most recently used one; nil when there is none or it has expired.
     public func value(for key: String) -> Value? {
         let now = now()
@@ -45,6 +60,19 @@ public final class MemoryCache<Value: Sendable>: Sendable {
     public func peek(_ key: String) -> Value? {
         let now = now()
         return entries.withLock { $0.peek(key, at: now) }
+    }
+
+    /// Reads the most recently used entries, newest first, or the least recently used ones, oldest first. Does not
+    /// change the order of use.
+    public func peek(_ count: Int, fromNewest: Bool = true) -> [(key: String, value: Value)] {
+        let now = now()
+        return entries.withLock { entries in
+            let keys = entries.keysFromOldest
+            let found = (fromNewest ? keys.reversed() : keys).compactMap { key in
+                entries.peek(key, at: now).map { (key: key, value: $0) }
+            }
+            return Array(found.prefix(max(count, 0)))
+        }
     }
 
     /// Whether there is a valid value. Does not change the order of use.
@@ -81,10 +109,7 @@ public final class MemoryCache<Value: Sendable>: Sendable {
     ///
     /// - Throws: `ClientServiceError.invalidArgument` when the pattern is not a regular expression.
     public func remove(pattern: String) throws(ClientServiceError) {
-        let expression: Regex<AnyRegexOutput>
-        do { expression = try Regex(pattern) } catch {
-            throw ClientServiceError(.invalidArgument, "\(pattern) is not a regular expression: \(error)")
-        }
+        let expression = try ServiceLimits.expression(of: pattern)
         // The match runs outside the lock, because an expression can take long.
         let matching = entries.withLock { $0.keysFromOldest }.filter { $0.contains(expression) }
         remove(matching)
