@@ -53,14 +53,15 @@ struct ResultPusher: Sendable {
         }
     }
 
-    /// Pushes the new state of the entity. A state that can never be pushed is dropped; the device still gets its
-    /// result.
+    /// Pushes the new state of the entity, if the component has a configuration; otherwise the state is only for the
+    /// device with the result. A state that can never be pushed is dropped.
     private func pushImport(of stored: DeviceOperationStore.StoredOperation) async -> Bool {
         guard let imported = stored.imported else { return true }
         let text = String(decoding: imported, as: UTF8.self)
         let component = BizType(stored.operation.component)
-        guard text.utf16.count <= Limits.payloadUnits, configuration(stored.instanceID, component)?.kind == .user else {
-            drop(stored, "the state is too long, or the component has no configuration for users")
+        guard let configuration = configuration(stored.instanceID, component) else { return true }
+        guard text.utf16.count <= Limits.payloadUnits, configuration.kind == .user else {
+            drop(stored, "the state is too long, or the component's configuration is not for users")
             return true
         }
         let push = PushRequest(

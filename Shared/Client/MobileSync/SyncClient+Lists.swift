@@ -16,6 +16,22 @@ extension SyncClient {
         try await ServerLists(engine: engine).history(of: bizType, before: before, count: min(max(count, 1), 1_000))
     }
 
+    /// Returns the newest oplogs of a Sync ID below an id that are in the local store, newest first, without a request
+    /// to the server. Parameters as for `history`.
+    ///
+    /// - Returns: `isComplete` is false when the store lacks oplogs in between; `hasMore` is true when there are older
+    ///   ones in the store, or can be on the server.
+    /// - Throws: `SyncError.store`.
+    public func localHistory(
+        of bizType: String, before: Int64? = nil, count: Int = 50
+    ) async throws(SyncError) -> SyncHistory {
+        let count = min(max(count, 1), 1_000)
+        let local = try await engine.localHistory(of: bizType, before: before, count: count)
+        return SyncHistory(
+            oplogs: local.allStored, hasMore: local.allStored.count >= count || local.requestBefore != nil,
+            isComplete: local.oplogs.count == local.allStored.count)
+    }
+
     /// The newest oplogs of a Sync ID on the device, and the list again after each change, for a screen that is always
     /// current. It is the local part of `history`.
     ///

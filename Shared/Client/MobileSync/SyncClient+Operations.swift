@@ -17,13 +17,18 @@ extension SyncClient {
         guard let userID = userID ?? sharedState.user?.userID else {
             throw SyncError(.invalidArgument, "no user is bound: bind a user, or name one with ofUser")
         }
+        try add(operations, ofUser: userID, isCall: false)
+    }
+
+    /// Stores checked operations, and has the connection send them.
+    func add(_ operations: [SyncOperation], ofUser userID: String, isCall: Bool) throws(SyncError) {
         try Self.check(userID, "userID")
         let time = engine.outbox.clock()
         let models = operations.map { $0.model(at: time) }
         for model in models {
             if let fault = model.fault { throw SyncError(.invalidArgument, "operation \(model.id): \(fault)") }
         }
-        try engine.outbox.add(models, ofUser: userID)
+        try engine.outbox.add(models, ofUser: userID, isCall: isCall)
         sharedState.timerSignals.send(())
     }
 

@@ -35,6 +35,11 @@ public final class SyncClient: Sendable {
         self.logger = logger
         connection = try ClientConnection(configuration: configuration, sharedState: sharedState)
         engine = try ClientEngine(configuration: configuration, sharedState: sharedState, logger: logger)
+        if replacedDamagedStore {
+            logger.warning(
+                "the local store was damaged: it was moved aside, and a new one began",
+                metadata: ["store": "\(configuration.storePath)", "replacements": "\(storesReplaced)"])
+        }
     }
 
     // MARK: Connection
@@ -288,6 +293,9 @@ public final class SyncClient: Sendable {
     /// suffix `.damaged`, and began a new store. Stored oplogs that the app had not processed are lost; `recover` and
     /// `history` fetch those that the server still has.
     public var replacedDamagedStore: Bool { engine.replacedDamagedStore }
+
+    /// The number of damaged stores at this path that were replaced, over all starts of the app.
+    public var storesReplaced: Int { SQLiteFile.replacements(of: configuration.storePath) }
 
     /// Throws for an invalid Sync ID, and for the Sync ID that the client itself reads.
     static func checkNotReserved(_ bizType: String) throws(SyncError) {

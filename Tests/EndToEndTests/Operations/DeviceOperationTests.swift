@@ -57,6 +57,23 @@ extension SecondRunningSystem {
             }
         }
 
+        @Test("a call returns the tenant's answer, which nobody else gets")
+        func calls() async throws {
+            let tenant = OperationTenant { _, number in
+                number < 2 ? Answer(status: 503) : Answer(body: #"{"import": {"price": 12.50}}"#)
+            }
+            try await tenant.serving(stack.operationsPort) {
+                let phone = try OperationApp(stack, device: "op1-call", user: "op1-caller")
+                try await phone.running {
+                    let question = SyncOperation(component: "PRICE", key: "17", name: "read")
+                    let answer = try await SyncCalls(phone.client).call(question)
+                    #expect(answer.imported.map { String(decoding: $0, as: UTF8.self) } == #"{"price":12.50}"#)
+                    #expect(tenant.calls(of: question.id).count == 2)
+                    #expect(phone.results.isEmpty && phone.oplogs.isEmpty)
+                }
+            }
+        }
+
         @Test("refused: the device gets the tenant's code and message; a 503 is retried; bytes are sent as Base64")
         func refusedAndRetried() async throws {
             let tenant = OperationTenant { call, number in

@@ -224,8 +224,32 @@ import Testing
                 #expect(local.file.replacedDamaged && local.file.storeID != first)
             }
             #expect(FileManager.default.contents(atPath: path + ".damaged")?.first == 0x5a)
-            let again = try open(path)
-            #expect(!again.file.replacedDamaged)
+            do {
+                let again = try open(path)
+                #expect(!again.file.replacedDamaged && SQLiteFile.replacements(of: path) == 1)
+            }
+            try Data(repeating: 0x5a, count: 8_192).write(to: URL(filePath: path))
+            #expect(try open(path).file.replacedDamaged && SQLiteFile.replacements(of: path) == 2)
+        }
+    }
+
+    @Test("on a full disk nothing of a push is stored or acknowledged; with space the same push is stored")
+    func fullDisk() throws {
+        try withPath { path in
+            let local = try open(path)
+            let push = batch(1...50, payload: Data(repeating: 1, count: 2_000))
+            func setPages(_ pragma: String) throws {
+                try local.file.access("limiting the file") { try $0.execute(sql: pragma) }
+            }
+            // A stand-in for the disk: SQLite gets no further page, and reports that as a full disk.
+            try setPages("PRAGMA max_page_count = 1")
+            let error = #expect(throws: SyncError.self) {
+                try local.store([push], userID: nil, bindNumber: 0)
+            }
+            #expect(error?.code == .storeFull && error?.message.contains("free space") == true)
+            try setPages("PRAGMA max_page_count = 1000000")
+            let outcome = try local.store([push], userID: nil, bindNumber: 0)
+            #expect(outcome.acknowledgements.map(\.upto) == [50])
         }
     }
 

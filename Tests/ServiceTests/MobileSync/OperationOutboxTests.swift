@@ -218,6 +218,29 @@ import Testing
         }
     }
 
+    @Test("the result of a call is for its caller alone, also a second one; an unsent call ends with its process")
+    func calls() throws {
+        try withStore(key: [UInt8](repeating: 7, count: 32)) { open in
+            do {
+                let store = try open()
+                try store.outbox.add([operation("a")], ofUser: "u", isCall: true)
+                try store.outbox.add([operation("b")], ofUser: "u")
+                #expect(try store.outbox.result(of: "a") == nil)
+                _ = try push([result("a", at: 5, imported: "7"), result("b", at: 5)], as: 1, after: 0, to: store)
+                _ = try push([result("a", at: 6, imported: "8")], as: 2, after: 1, to: store)
+                let answer = try #require(try store.outbox.result(of: "a"))
+                #expect(answer.imported == Array("8".utf8) && answer.operationID == "a" && answer.isAccepted)
+                #expect(try results(in: store).map(\.operationID) == ["b"])
+                try store.outbox.confirm(answer)
+                #expect(try store.outbox.result(of: "a")?.imported == nil, "given once")
+                try store.outbox.add([operation("c"), operation("d")], ofUser: "u", isCall: true)
+                try store.outbox.add([operation("e")], ofUser: "u")
+                _ = try store.outbox.cancel(["d"], ofUser: "u")
+            }
+            #expect(try open().outbox.pending(ofUser: "u").map(\.id) == ["e"])
+        }
+    }
+
     @Test("an operation that the service can never accept has its result at once")
     func refused() throws {
         try withStore { open in

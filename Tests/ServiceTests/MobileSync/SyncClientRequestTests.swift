@@ -43,6 +43,30 @@ struct SyncClientRequestTests {
         }
     }
 
+    @Test("the local history needs no server, and says whether it has gaps and whether there can be more")
+    func localHistory() async throws {
+        try await FakeGateway.withStore { gateway, store in
+            let app = try ClientApp(port: gateway.port, store: store)
+            let none = try await app.client.localHistory(of: "B")
+            #expect(none.oplogs.isEmpty && none.hasMore && none.isComplete)
+            try await app.running {
+                let session = try await gateway.accept()
+                _ = try await session.greet()
+                session.push([8, 9, 10], after: 0, upto: 10, passedOver: 7)
+                try await app.shows([8, 9, 10])
+                let two = try await app.client.localHistory(of: "B", count: 2)
+                #expect(two.oplogs.map(\.oplogID) == [10, 9] && two.hasMore && two.isComplete)
+                let rest = try await app.client.localHistory(of: "B", before: 9)
+                #expect(rest.oplogs.map(\.oplogID) == [8] && rest.hasMore && rest.isComplete)
+                async let older = app.client.history(of: "B", before: 5, count: 2)
+                session.answer(try await session.nextRequest(), holding: 1...10)
+                #expect(try await older.oplogs.map(\.oplogID) == [4, 3])
+                let all = try await app.client.localHistory(of: "B")
+                #expect(all.oplogs.map(\.oplogID) == [10, 9, 8, 4, 3] && !all.isComplete)
+            }
+        }
+    }
+
     @Test("a new store restores a list from the server, and a push of the same oplog still reaches the app")
     func restore() async throws {
         try await FakeGateway.withStore { gateway, store in

@@ -140,8 +140,7 @@ final class LocalStoreFile {
         do {
             return try database.inDatabase(body)
         } catch {
-            throw error as? SyncError
-                ?? SyncError(.store, "\(name) failed (\(error)); check space and access rights of the store")
+            throw SyncError(step: name, error)
         }
     }
 

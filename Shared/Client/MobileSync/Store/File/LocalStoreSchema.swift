@@ -11,6 +11,7 @@ enum LocalStoreSchema {
         migrator.registerMigration("2 operations and their results") { try $0.execute(sql: step2) }
         migrator.registerMigration("3 subscription parameters") { try $0.execute(sql: step3) }
         migrator.registerMigration("4 offline logins") { try $0.execute(sql: step4) }
+        migrator.registerMigration("5 calls") { try $0.execute(sql: step5) }
         return migrator
     }
 
@@ -133,5 +134,10 @@ enum LocalStoreSchema {
             imported BLOB,
             is_confirmed INTEGER NOT NULL DEFAULT 0);
         CREATE INDEX operation_result_open ON operation_result (user_id, number) WHERE NOT is_confirmed;
+        """
+
+    private static let step5 = """
+        -- A caller waits for the result: it is in no sequence of results.
+        ALTER TABLE operation ADD COLUMN is_call INTEGER NOT NULL DEFAULT 0;
         """
 }

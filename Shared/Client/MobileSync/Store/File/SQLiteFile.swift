@@ -57,7 +57,16 @@ package enum SQLiteFile {
         }
     }
 
+    /// The number of damaged files at this path that were moved aside, over all starts of the app.
+    package static func replacements(of path: String) -> Int {
+        (try? String(contentsOfFile: path + countSuffix, encoding: .utf8)).flatMap { Int($0) } ?? 0
+    }
+
+    /// The count is in a file of its own, because the database is damaged.
+    private static let countSuffix = ".replacements"
+
     private static func moveAside(_ path: String) throws {
+        try "\(replacements(of: path) + 1)".write(toFile: path + countSuffix, atomically: true, encoding: .utf8)
         let aside = path + ".damaged"
         for suffix in ["", "-wal", "-shm"] where FileManager.default.fileExists(atPath: path + suffix) {
             try? FileManager.default.removeItem(atPath: aside + suffix)

@@ -34,24 +34,26 @@ final class OperationOutbox: Sendable {
     // MARK: App
 
     /// Stores operations, all or none. Operations with a known id are ignored.
-    func add(_ operations: [DeviceOperation], ofUser userID: String) throws(SyncError) {
+    ///
+    /// - Parameter isCall: whether a caller waits for their results, which then are in no sequence of results.
+    func add(_ operations: [DeviceOperation], ofUser userID: String, isCall: Bool = false) throws(SyncError) {
         try change("storing operations") { db in
             let bytes = operations.reduce(0) { $0 + $1.storedBytes }
             guard try StoreSpace.hasSpace(for: bytes, within: limit, in: db) else {
-                throw SyncError(.store, "the local store is full: confirm oplogs, or increase storeLimit")
+                throw SyncError(.storeFull, "the local store is full: confirm oplogs, or increase storeLimit")
             }
             for operation in operations {
                 try db.cachedStatement(
                     sql: """
                         INSERT INTO operation (
-                            id, user_id, component, entity_key, name, body, children, submitted_at_ms, state)
-                        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
+                            id, user_id, component, entity_key, name, body, children, submitted_at_ms, state, is_call)
+                        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
                         """
                 ).execute(arguments: [
                     operation.id, userID, operation.component, operation.key, operation.name,
                     try seal(Data(operation.body), of: operation.id, "body"),
                     try seal(Self.bytes(of: operation.children), of: operation.id, "children"),
-                    operation.submittedAt.milliseconds, OperationState.waiting.rawValue,
+                    operation.submittedAt.milliseconds, OperationState.waiting.rawValue, isCall,
                 ])
             }
         }
@@ -110,11 +112,7 @@ final class OperationOutbox: Sendable {
     func result(
         ofUser userID: String, of components: Set<String>?, after shown: [String: Int64]
     ) throws(SyncError) -> (Int64, SyncOperationResult)? {
-        var sql = """
-            SELECT number, operation_id, component, entity_key, name, is_accepted, code, level, message, request_id,
-                at_ms, imported
-            FROM operation_result WHERE user_id = ? AND NOT is_confirmed
-            """
+        var sql = "SELECT \(Self.resultColumns), number FROM operation_result WHERE user_id = ? AND NOT is_confirmed"
         var arguments: StatementArguments = [userID]
         if let components {
             sql += " AND component IN (\(components.map { _ in "?" }.joined(separator: ", ")))"
@@ -131,16 +129,17 @@ final class OperationOutbox: Sendable {
         }
         return try access("reading a result") { db in
             try Row.fetchOne(db, sql: sql + " ORDER BY number LIMIT 1", arguments: arguments).map { row in
-                let (id, sealed): (String, Data?) = (row[1], row[11])
-                let imported = try sealed.map { try self.open($0, of: id, "import") }
-                return (
-                    row[0],
-                    SyncOperationResult(
-                        operationID: id, component: row[2], key: row[3], name: row[4], isAccepted: row[5],
-                        code: row[6], level: row[7], message: row[8], requestID: row[9],
-                        at: Date(milliseconds: row[10]), imported: imported.map { [UInt8]($0) })
-                )
+                (row["number"], try self.result(row))
             }
+        }
+    }
+
+    /// Returns the result of one operation; nil before it is known.
+    func result(of id: String) throws(SyncError) -> SyncOperationResult? {
+        try access("reading a result") { db in
+            try Row.fetchOne(
+                db, sql: "SELECT \(Self.resultColumns) FROM operation_result WHERE operation_id = ?", arguments: [id]
+            ).map { try self.result($0) }
         }
     }
 
@@ -228,8 +227,9 @@ final class OperationOutbox: Sendable {
             sql: """
                 INSERT INTO operation_result (
                     operation_id, user_id, component, entity_key, name, is_accepted, code, level, message, request_id,
-                    at_ms, imported)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    at_ms, imported, is_confirmed)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,
+                    COALESCE((SELECT is_call FROM operation WHERE id = ?1), 0))
                 """,
             arguments: [
                 result.operationID, userID, result.component, result.key, result.name, result.isAccepted, result.code,
@@ -239,10 +239,12 @@ final class OperationOutbox: Sendable {
         return true
     }
 
-    /// Deletes old finished operations and their confirmed results.
+    /// Deletes old finished operations and their confirmed results, and unsent calls of an earlier process.
     func forgetOld() throws(SyncError) {
         let before = clock().milliseconds - Self.keptFor.wholeMilliseconds
         try change("deleting old operations") { db in
+            try db.execute(
+                sql: "DELETE FROM operation WHERE is_call AND state = ?", arguments: [OperationState.waiting.rawValue])
             try db.execute(
                 sql: """
                     DELETE FROM operation_result WHERE is_confirmed AND operation_id IN (
@@ -260,6 +262,17 @@ final class OperationOutbox: Sendable {
     // MARK: Rows
 
     private static let columns = "id, component, entity_key, name, body, children, submitted_at_ms"
+    private static let resultColumns =
+        "operation_id, component, entity_key, name, is_accepted, code, level, message, request_id, at_ms, imported"
+
+    private func result(_ row: Row) throws -> SyncOperationResult {
+        let (id, sealed): (String, Data?) = (row[0], row[10])
+        let imported = try sealed.map { try open($0, of: id, "import") }
+        return SyncOperationResult(
+            operationID: id, component: row[1], key: row[2], name: row[3], isAccepted: row[4], code: row[5],
+            level: row[6], message: row[7], requestID: row[8], at: Date(milliseconds: row[9]),
+            imported: imported.map { [UInt8]($0) })
+    }
 
     private func operation(_ row: Row) throws -> DeviceOperation {
         let id: String = row[0]
@@ -321,8 +334,7 @@ final class OperationOutbox: Sendable {
                 return try body(db)
             }
         } catch {
-            throw error as? SyncError
-                ?? SyncError(.store, "\(step) failed (\(error)); check space and access rights of the store")
+            throw SyncError(step: step, error)
         }
     }
 
