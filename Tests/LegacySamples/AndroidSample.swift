@@ -1,7 +1,7 @@
 package import MobileSyncLegacy
 import Synchronization
 
-/// The guide's Android sample in Swift: an app that shows the data of one Sync ID.
+/// The guide's Android sample, rebuilt in Swift: an app that shows the data of one Sync ID.
 package final class AndroidSample: ISyncCallback {
     private let bizType: String
     private let shown = Mutex<[SyncItem]>([])

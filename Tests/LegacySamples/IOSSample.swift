@@ -2,7 +2,7 @@ package import Foundation
 package import MobileSyncLegacy
 import Synchronization
 
-/// The guide's iOS sample in Swift: an app that shows the data of one Sync ID.
+/// The guide's iOS sample, rebuilt in Swift: an app that shows the data of one Sync ID.
 ///
 /// It registers by method, as it must where there are no selectors. On Apple's systems the registration may also be
 /// `selector: #selector(receive(_:))`, and `initSync()` follows the app's life cycle; neither is run here.

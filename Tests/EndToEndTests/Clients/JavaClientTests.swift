@@ -89,7 +89,8 @@ extension SecondSteadySystem {
             ])
         }
 
-        @Test("K1 to K7, K10: the guide's Android sample runs on the Java client") func sample() async throws {
+        @Test("K1 to K7, K10: the guide's Android sample, rebuilt, runs on the Java client")
+        func sample() async throws {
             let printed = try await stack.tool([
                 "instance", "meta-config", Stack.instance, "--server", "127.0.0.1", "--port", gateway,
             ])

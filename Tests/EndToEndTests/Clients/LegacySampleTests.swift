@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 extension SteadySystem {
-    @Suite("The guide's samples on the compatibility API, over TLS")
+    @Suite("The guide's samples, rebuilt, on the compatibility API, over TLS")
     struct LegacySampleTests: RuleSuite {
         let stack: Stack
         let caller: Caller
@@ -135,16 +135,21 @@ extension SteadySystem {
 
         // MARK: Shared steps
 
-        /// An installed app with the `meta.config` that `mssctl` prints, and the name of its first user.
+        /// An installed app with the `meta.config` that `mssctl` prints and the authority beside it (K7), and the name
+        /// of its first user.
         private func application(_ name: String) async throws -> (MPSyncApplication, user: String) {
-            let file = stack.folder.appending(path: "\(name).config")
+            let bundle = stack.folder.appending(path: "\(name).app")
+            try FileManager.default.createDirectory(at: bundle, withIntermediateDirectories: true)
+            try FileManager.default.copyItem(
+                atPath: stack.certificateAuthority, toPath: bundle.appending(path: "mss-ca.pem").path)
+            let file = bundle.appending(path: "meta.config")
             let printed = try await stack.tool([
                 "instance", "meta-config", Stack.instance, "--server", "127.0.0.1", "--port", "\(stack.gateways[0])",
             ])
             try Data(printed.output.utf8).write(to: file)
             let application = MPSyncApplication(
                 metaConfig: try MetaConfig(contentsOf: file), folder: stack.folder.appending(path: name),
-                trust: .certificateAuthority(file: stack.certificateAuthority), appVersion: "1.0.0")
+                appVersion: "1.0.0")
             return (application, "\(name)-a")
         }
 

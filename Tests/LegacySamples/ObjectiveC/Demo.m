@@ -1,6 +1,7 @@
-// The guide's iOS sample in Objective-C: an app that shows the data of one Sync ID. Not compiled here into a program:
-// Tests/AppPackage/objective-c.sh checks its types on Linux.
+// The guide's iOS sample, rebuilt in Objective-C: an app that shows the data of one Sync ID. Not compiled here
+// into a program: Tests/AppPackage/objective-c.sh checks its types on Linux.
 #import <MPMssAdapter/MPSyncInterface.h>
+#import <mPaas/MPaaSInterface.h>
 @import Foundation;
 
 // The app's user, as the guide has it: a category overrides userId.

@@ -1,0 +1,2 @@
+// The vendor's name of the header with MPaaSInterface. As MPMssAdapter/MPSyncInterface.h beside it.
+@import MobileSyncLegacy;
