@@ -6,6 +6,8 @@ import SyncStore
 enum ResultPayload {
     /// UTF-16 units around the results of one oplog.
     private static let frameUnits = 14
+    /// UTF-16 units of one result.
+    private static let capacity = Limits.payloadUnits - frameUnits
 
     /// One result as JSON.
     ///
@@ -30,10 +32,14 @@ enum ResultPayload {
         return json + "}"
     }
 
+    /// Whether the result can be sent with the new state.
+    static func fitsWithImport(_ stored: DeviceOperationStore.StoredOperation) -> Bool {
+        result(stored, withImport: true).utf16.count <= capacity
+    }
+
     /// The result as it is sent: with the new state if that fits an oplog, and with a shorter message if the result
     /// does not fit even without it.
     static func fitting(_ stored: DeviceOperationStore.StoredOperation) -> String {
-        let capacity = Limits.payloadUnits - frameUnits
         let whole = result(stored, withImport: true)
         if whole.utf16.count <= capacity { return whole }
         let alone = result(stored, withImport: false)

@@ -59,7 +59,12 @@ struct ResultPusher: Sendable {
         guard let imported = stored.imported else { return true }
         let text = String(decoding: imported, as: UTF8.self)
         let component = BizType(stored.operation.component)
-        guard let configuration = configuration(stored.instanceID, component) else { return true }
+        guard let configuration = configuration(stored.instanceID, component) else {
+            if !ResultPayload.fitsWithImport(stored) {
+                drop(stored, "it is too long for the result, and the component has no configuration")
+            }
+            return true
+        }
         guard text.utf16.count <= Limits.payloadUnits, configuration.kind == .user else {
             drop(stored, "the state is too long, or the component's configuration is not for users")
             return true

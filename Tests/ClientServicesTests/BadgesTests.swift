@@ -101,6 +101,7 @@ import Testing
         try badges.clearAll()
         #expect(try ["a", "b", "mine"].allSatisfy { try badges.mark(at: path($0)) == .none })
         #expect(Set(reporter.taps.map { "\($0.path)" }) == ["a", "a/x", "a/x/y", "b"] && reporter.taps.count == 4)
+        #expect(reporter.taps.map(\.path.widgets.count) == [3, 2, 1, 1], "a badge before those above it")
         try badges.clearAll()
         #expect(reporter.taps.count == 4)
         #expect(try open().count(ofBusiness: "b", mode: .all) == 0)

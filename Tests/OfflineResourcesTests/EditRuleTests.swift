@@ -138,6 +138,7 @@ import Testing
             holds(a, .contains, .text("b")) && holds(a, .startsWith, .text("ab")) && holds(a, .endsWith, .text("c")))
         #expect(!holds(a, .contains, .text("x")) && !holds(a, .startsWith, .text("b")) && holds(a, .less, .text("b")))
         #expect(holds(.integer(1), .equal, one) && holds(.decimal(2), .greaterOrEqual, two) && holds(1.5, .less, two))
+        #expect(holds(.array([.object(["a": .integer(5)])]), .equal, .array([.object(["a": .number(5)])])))
         #expect(holds(.array([one]), .contains, one) && !holds(.array([one]), .contains, two))
     }
 

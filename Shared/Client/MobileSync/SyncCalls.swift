@@ -9,9 +9,9 @@ public struct SyncCalls: Sendable {
 
     /// Sends an operation of the bound user to the backend, and waits for its result.
     ///
-    /// The service calls the backend with a signed request, as for `submit`, after the operations that the user has
-    /// already submitted. The backend executes an operation once, so a call can be repeated with the same operation.
-    /// No sequence of `operationResults` has the result.
+    /// The service calls the backend as for `submit` (signed where the tenant has a key for that), after the operations
+    /// that the user has already submitted. The backend executes an operation once, so a call can be repeated with the
+    /// same operation. No sequence of `operationResults` has the result.
     ///
     /// - Parameters:
     ///   - operation: the call. Its limits are those of `submit`.
@@ -19,8 +19,9 @@ public struct SyncCalls: Sendable {
     /// - Returns: the result. `imported` has the backend's answer, and only the first time. A refusal by the backend is
     ///   a result, with `isAccepted` false.
     /// - Throws: `CancellationError`; `SyncError`: `notSent` when the operation was not sent in time and never will be,
-    ///   `unknownOutcome` when it was sent and has no result yet, `invalidArgument` when no user is bound or the
-    ///   operation breaks a limit, `store`.
+    ///   `unknownOutcome` when it was sent and has no result yet, `invalidArgument` when no user is bound, when the
+    ///   operation breaks a limit, or when its id is that of a submitted operation or of another user's; `store`,
+    ///   `storeFull`.
     @concurrent
     public func call(
         _ operation: SyncOperation, within limit: Duration = .seconds(30)
@@ -30,40 +31,38 @@ public struct SyncCalls: Sendable {
         }
         let dataSignals = client.sharedState.dataSignals.listen()
         try client.add([operation], ofUser: userID, isCall: true)
+        let outbox = client.engine.outbox
         do {
-            if let result = try await result(of: operation.id, dataSignals, within: limit) {
-                try client.engine.outbox.confirm(result)
-                return result
-            }
-        } catch is CancellationError {
-            _ = try client.engine.outbox.cancel([operation.id], ofUser: userID)
-            throw CancellationError()
+            try await waitForResult(of: operation.id, dataSignals, within: limit)
+        } catch {
+            _ = try? outbox.endCall(operation.id)
+            throw error
         }
-        guard try client.engine.outbox.cancel([operation.id], ofUser: userID).isEmpty else {
-            throw SyncError(.notSent, "the call was not sent within \(limit) and will not be: check the network")
+        let (result, isWithdrawn) = try outbox.endCall(operation.id)
+        if let result {
+            try outbox.confirm(result)
+            return result
         }
-        throw SyncError(
-            .unknownOutcome,
-            "the call was sent, but has no answer within \(limit): repeat it with the operation \(operation.id)")
+        throw isWithdrawn
+            ? SyncError(.notSent, "the call was not sent within \(limit) and will not be: check the network")
+            : SyncError(
+                .unknownOutcome,
+                "the call was sent, but has no answer within \(limit): repeat it with the operation \(operation.id)")
     }
 
-    /// Returns the result of an operation; nil if it is not known in time.
-    private func result(
+    /// Waits until the result of an operation is known, at most for the limit.
+    private func waitForResult(
         of id: String, _ dataSignals: AsyncStream<Void>, within limit: Duration
-    ) async throws -> SyncOperationResult? {
-        try await withThrowingTaskGroup(of: SyncOperationResult?.self) { [engine = client.engine] group in
+    ) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { [engine = client.engine] group in
             group.addTask {
-                while true {
-                    if let result = try engine.outbox.result(of: id) { return result }
+                while try engine.outbox.result(of: id) == nil {
                     guard await dataSignals.nextElement() != nil else { throw CancellationError() }
                 }
             }
-            group.addTask {
-                try await Task.sleep(for: limit)
-                return nil
-            }
+            group.addTask { try await Task.sleep(for: limit) }
             defer { group.cancelAll() }
-            return try await group.next() ?? nil
+            try await group.next()
         }
     }
 }

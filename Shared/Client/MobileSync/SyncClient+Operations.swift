@@ -11,8 +11,7 @@ extension SyncClient {
     ///   - operations: the operations, in the order in which the backend executes them.
     ///   - userID: the user of the operations, bound now or not; nil for the bound user.
     /// - Throws: `SyncError.invalidArgument` when `userID` is nil and no user is bound, when `bind` would refuse the
-    ///   user id, or when an operation breaks a limit (`SyncOperation.fault`); `store`, also when the local store is
-    ///   full.
+    ///   user id, or when an operation breaks a limit (`SyncOperation.fault`); `store`; `storeFull`.
     public func submit(_ operations: [SyncOperation], ofUser userID: String? = nil) throws(SyncError) {
         guard let userID = userID ?? sharedState.user?.userID else {
             throw SyncError(.invalidArgument, "no user is bound: bind a user, or name one with ofUser")

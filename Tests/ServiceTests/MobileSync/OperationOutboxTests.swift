@@ -235,7 +235,13 @@ import Testing
                 #expect(try store.outbox.result(of: "a")?.imported == nil, "given once")
                 try store.outbox.add([operation("c"), operation("d")], ofUser: "u", isCall: true)
                 try store.outbox.add([operation("e")], ofUser: "u")
-                _ = try store.outbox.cancel(["d"], ofUser: "u")
+                #expect(try store.outbox.endCall("d").isWithdrawn && store.outbox.endCall("d").isWithdrawn)
+                #expect(throws: SyncError.self, "an operation that was submitted is not withdrawn as a call") {
+                    try store.outbox.add([operation("e")], ofUser: "u", isCall: true)
+                }
+                #expect(throws: SyncError.self, "another user does not get the answer") {
+                    try store.outbox.add([operation("a")], ofUser: "v", isCall: true)
+                }
             }
             #expect(try open().outbox.pending(ofUser: "u").map(\.id) == ["e"])
         }

@@ -108,7 +108,9 @@ public final class Badges: PushReceiver {
         let taps = paths.map { state.tree.tap($0) }
         let reported = taps.compactMap(\.reported)
         if !reported.isEmpty { try Self.put(state.tree, of: state.userID, in: items) }
-        for badge in reported { try storeTap(on: badge, of: state.userID, in: items) }
+        for (index, badge) in reported.enumerated() {
+            try storeTap(on: badge, index: index, of: state.userID, in: items)
+        }
         return taps.contains { $0.isCleared }
     }
 
@@ -159,10 +161,11 @@ public final class Badges: PushReceiver {
         }
     }
 
-    private func storeTap(on badge: Badge, of userID: String?, in items: ServiceItems) throws {
+    private func storeTap(on badge: Badge, index: Int, of userID: String?, in items: ServiceItems) throws {
         let (owner, at) = (userID ?? ServiceItems.common, now().milliseconds)
-        // The time prefix sorts the ids in the order of the taps.
-        let id = Self.digits(UInt64(clamping: at)) + Self.digits(UInt64.random(in: .min ... .max))
+        // The time and the index sort the ids in the order of the taps.
+        let suffix = UInt64(index) << 48 | UInt64.random(in: 0..<1 << 48)
+        let id = Self.digits(UInt64(clamping: at)) + Self.digits(suffix)
         let tap = BadgeTap(
             id: id, userID: userID, path: badge.path, business: badge.business, stamp: badge.stamp, at: at)
         try items.put(try JSONEncoder().encode(tap), .badgeTaps, owner: owner, key: id)

@@ -30,7 +30,7 @@ struct PolicyFileSection {
 
     mutating func number(_ name: String, in range: ClosedRange<Int>) throws(ResourceError) -> Int? {
         guard let value = removeMember(name) else { return nil }
-        guard let number = value.wholeNumber, let whole = Int(exactly: number), range.contains(whole) else {
+        guard let number = value.exactNumber, let whole = Int("\(number)"), range.contains(whole) else {
             throw ResourceError(
                 .policyFile, "\(place(name)) must be a whole number from \(range.lowerBound) to \(range.upperBound)")
         }

@@ -33,8 +33,16 @@ public enum ResourceComparison: String, Sendable, Hashable, CaseIterable {
 
     /// Whether the values are equal. Numbers have several cases.
     private static func isEqual(_ left: JSONValue, _ right: JSONValue) -> Bool {
-        if let left = left.exactNumber, let right = right.exactNumber { return left == right }
-        return left == right
+        switch (left, right) {
+        case (.array(let left), .array(let right)):
+            return left.count == right.count && zip(left, right).allSatisfy { isEqual($0, $1) }
+        case (.object(let left), .object(let right)):
+            return left.count == right.count
+                && left.allSatisfy { name, value in right[name].map { isEqual(value, $0) } ?? false }
+        default:
+            if let left = left.exactNumber, let right = right.exactNumber { return left == right }
+            return left == right
+        }
     }
 
     /// Whether the left value is less; nil when the values have no order.

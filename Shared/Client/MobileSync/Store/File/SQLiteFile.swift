@@ -66,12 +66,13 @@ package enum SQLiteFile {
     private static let countSuffix = ".replacements"
 
     private static func moveAside(_ path: String) throws {
-        try "\(replacements(of: path) + 1)".write(toFile: path + countSuffix, atomically: true, encoding: .utf8)
         let aside = path + ".damaged"
         for suffix in ["", "-wal", "-shm"] where FileManager.default.fileExists(atPath: path + suffix) {
             try? FileManager.default.removeItem(atPath: aside + suffix)
             try FileManager.default.moveItem(atPath: path + suffix, toPath: aside + suffix)
         }
+        // A new store matters more than its count.
+        try? "\(replacements(of: path) + 1)".write(toFile: path + countSuffix, atomically: true, encoding: .utf8)
     }
 
     private static func openReadable<Writer: DatabaseWriter>(

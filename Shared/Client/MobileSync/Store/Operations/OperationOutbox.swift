@@ -55,8 +55,32 @@ final class OperationOutbox: Sendable {
                     try seal(Self.bytes(of: operation.children), of: operation.id, "children"),
                     operation.submittedAt.milliseconds, OperationState.waiting.rawValue, isCall,
                 ])
+                guard try !isCall || hasCall(operation.id, ofUser: userID, in: db) else {
+                    throw SyncError(
+                        .invalidArgument, "\(operation.id) is the id of another operation: make a new one for the call")
+                }
             }
         }
+    }
+
+    private func hasCall(_ id: String, ofUser userID: String, in db: Database) throws -> Bool {
+        try Bool.fetchOne(
+            db, sql: "SELECT is_call AND user_id = ? FROM operation WHERE id = ?", arguments: [userID, id]) == true
+    }
+
+    /// Ends the wait of a call: withdraws the call if it was not sent.
+    ///
+    /// - Returns: the result if it is known; otherwise whether the call was withdrawn.
+    func endCall(_ id: String) throws(SyncError) -> (result: SyncOperationResult?, isWithdrawn: Bool) {
+        var end: (result: SyncOperationResult?, isWithdrawn: Bool) = (nil, false)
+        try change("ending a call") { db in
+            end.result = try self.result(of: id, in: db)
+            guard end.result == nil else { return }
+            let state = try Int.fetchOne(db, sql: "SELECT state FROM operation WHERE id = ?", arguments: [id])
+            end.isWithdrawn = state == nil || state == OperationState.waiting.rawValue
+            if end.isWithdrawn { try db.execute(sql: "DELETE FROM operation WHERE id = ?", arguments: [id]) }
+        }
+        return end
     }
 
     /// Deletes the operations that were not sent, and returns their ids.
@@ -136,11 +160,13 @@ final class OperationOutbox: Sendable {
 
     /// Returns the result of one operation; nil before it is known.
     func result(of id: String) throws(SyncError) -> SyncOperationResult? {
-        try access("reading a result") { db in
-            try Row.fetchOne(
-                db, sql: "SELECT \(Self.resultColumns) FROM operation_result WHERE operation_id = ?", arguments: [id]
-            ).map { try self.result($0) }
-        }
+        try access("reading a result") { db in try result(of: id, in: db) }
+    }
+
+    private func result(of id: String, in db: Database) throws -> SyncOperationResult? {
+        try Row.fetchOne(
+            db, sql: "SELECT \(Self.resultColumns) FROM operation_result WHERE operation_id = ?", arguments: [id]
+        ).map { try result($0) }
     }
 
     // MARK: Connection
@@ -239,12 +265,19 @@ final class OperationOutbox: Sendable {
         return true
     }
 
-    /// Deletes old finished operations and their confirmed results, and unsent calls of an earlier process.
+    /// The time for which an answer is kept that no caller has read.
+    private static let unreadAnswerKeptFor = Duration.seconds(86_400)
+
+    /// Deletes old finished operations and their confirmed results, unsent calls of an earlier process, and answers to
+    /// calls that nobody has read.
     func forgetOld() throws(SyncError) {
         let before = clock().milliseconds - Self.keptFor.wholeMilliseconds
         try change("deleting old operations") { db in
             try db.execute(
                 sql: "DELETE FROM operation WHERE is_call AND state = ?", arguments: [OperationState.waiting.rawValue])
+            try db.execute(
+                sql: "UPDATE operation_result SET imported = NULL WHERE is_confirmed AND at_ms < ?",
+                arguments: [clock().milliseconds - Self.unreadAnswerKeptFor.wholeMilliseconds])
             try db.execute(
                 sql: """
                     DELETE FROM operation_result WHERE is_confirmed AND operation_id IN (

@@ -90,6 +90,16 @@ class GuideClientTests {
     }
 
     @Test
+    void anInstalledAppKeepsItsIdWhenTheSeedComesLaterOrIsMissing() throws Exception {
+        String first = deviceId("first", null, null);
+        assertEquals(first, deviceId("first", "9774:app", null));
+        assertEquals(first, deviceId("first", null, null));
+        String second = deviceId("second", "9774:app", null);
+        assertEquals(second, deviceId("second", null, null));
+        assertEquals(second, deviceId("second", "other:app", null));
+    }
+
+    @Test
     void withoutASeedTheDeviceIdIsInTheAppsFolder() throws Exception {
         String first = deviceId("first", null, null);
         assertEquals(first, deviceId("first", null, null));

@@ -22,8 +22,8 @@ public final class DeviceIdentifier {
     /**
      * Returns the device id that belongs to a seed: always the same for the same seed.
      *
-     * @param seed a text that only this app on this device can read, and that stays the same when the app is installed
-     *     again; on Android {@code new AndroidPlatform(context).deviceSeed()}
+     * @param seed a text that only apps with this app's signing key can read on this device, and that stays the same
+     *     when the app is installed again; on Android {@code new AndroidPlatform(context).deviceSeed()}
      */
     public static String fromSeed(String seed) {
         byte[] digest = digest("mobile-sync device id", seed);
@@ -51,7 +51,7 @@ public final class DeviceIdentifier {
     }
 
     /**
-     * Returns the device id that is stored in a folder. The first call makes the id and stores it.
+     * Returns the device id that is stored in a folder. The first call makes a random id and stores it.
      *
      * <p>Keep this file apart from the local store, and exclude it from backups that another device can restore. Two
      * devices with one id end each other's connections.
@@ -59,7 +59,17 @@ public final class DeviceIdentifier {
      * @param folder a folder that exists and is writable
      * @throws SyncException STORE when the file cannot be read or made
      */
-    public static synchronized String load(String folder) {
+    public static String load(String folder) {
+        return load(folder, null);
+    }
+
+    /**
+     * As {@link #load(String)}, but the first call makes the id of a seed. A stored id stays, even if the seed changes
+     * or comes later, because the local store belongs to it.
+     *
+     * @param seed as for {@link #fromSeed}; null for a random id
+     */
+    public static synchronized String load(String folder, String seed) {
         Path file = Paths.get(folder, "device-id");
         try {
             // An unreadable file is an error: a new id would replace the device's id.
@@ -67,7 +77,7 @@ public final class DeviceIdentifier {
                 String id = new String(Files.readAllBytes(file), StandardCharsets.UTF_8).trim();
                 if (!id.isEmpty()) return id;
             }
-            String id = UUID.randomUUID().toString();
+            String id = seed == null ? UUID.randomUUID().toString() : fromSeed(seed);
             Path draft = Paths.get(folder, "device-id.new");
             Files.write(draft, id.getBytes(StandardCharsets.UTF_8));
             Files.move(draft, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);

@@ -47,7 +47,7 @@ public final class AndroidPlatform implements GuidePlatform {
 
     /**
      * Returns Android's id for this device, user and signing key, with the name of the app. It stays the same when the
-     * app is installed again, and changes when the device is reset.
+     * app is installed again, and changes when the device is reset or another key signs the app.
      */
     @Override
     public String deviceSeed() {

@@ -87,7 +87,7 @@ public final class GuideClient {
         // Each instance has its own store, because a store of another environment would be refused.
         String store = on.folder() + "/" + meta.instanceId().replaceAll("[^A-Za-z0-9_-]", "%") + ".sqlite";
         SyncClient made = new SyncClient(meta.configuration()
-            .deviceId(chosenDeviceId(on)).deviceSecret(deviceSecret(on)).store(store, on.database())
+            .deviceId(chosenDeviceId(on)).deviceSecret(chosenSecret(on)).store(store, on.database())
             .trust(authority == null ? SyncTrust.system() : SyncTrust.authorityText(authority, AUTHORITY))
             .operatingSystem("Android", on.osVersion()).appVersion(on.appVersion())
             .backgroundTimeMs(0).clock(on.clock()).build());
@@ -136,7 +136,8 @@ public final class GuideClient {
 
     /**
      * Sets the device id that the app already has, such as the vendor's UTDID. Call it before
-     * {@code MPSync.initialize}, in each start of the app.
+     * {@code MPSync.initialize}, in each start of the app and always with the same id: a local store of another id is
+     * refused (FOREIGN_STORE), and the client does not start.
      */
     public synchronized void setDeviceId(String deviceId) {
         givenDeviceId = deviceId;
@@ -144,13 +145,15 @@ public final class GuideClient {
 
     private String chosenDeviceId(GuidePlatform on) throws IOException {
         if (givenDeviceId != null) return givenDeviceId;
-        String seed = on.deviceSeed();
-        return seed == null ? DeviceIdentifier.load(on.folder()) : DeviceIdentifier.fromSeed(seed);
+        return DeviceIdentifier.load(on.folder(), on.deviceSeed());
     }
 
-    private static byte[] deviceSecret(GuidePlatform on) {
+    /** Returns the secret of the seed, if the device id survives a re-installation as the seed does. */
+    private byte[] chosenSecret(GuidePlatform on) throws IOException {
         String seed = on.deviceSeed();
-        return seed == null ? null : DeviceIdentifier.secretFromSeed(seed);
+        if (seed == null) return null;
+        boolean survives = givenDeviceId != null || chosenDeviceId(on).equals(DeviceIdentifier.fromSeed(seed));
+        return survives ? DeviceIdentifier.secretFromSeed(seed) : null;
     }
 
     /** Returns the client; null before the start, which is logged once for each call. */

@@ -13,8 +13,9 @@ public interface GuidePlatform {
     String folder() throws IOException;
 
     /**
-     * Returns a text that only this app on this device can read, and that stays the same when the app is installed
-     * again. The device id and its secret are derived from it (K5). Null when the platform has none.
+     * Returns a text that only apps with this app's signing key can read on this device, and that stays the same when
+     * the app is installed again. The first device id and its secret are derived from it (K5). Null when the platform
+     * has none.
      */
     String deviceSeed();
 

@@ -90,13 +90,13 @@ public final class StoreFile implements AutoCloseable {
     }
 
     private static void moveAside(String path) throws IOException {
-        String count = Long.toString(replacements(path) + 1);
-        Files.write(Paths.get(path + COUNT_SUFFIX), count.getBytes(StandardCharsets.US_ASCII));
         for (String suffix : new String[] {"", "-wal", "-shm", "-journal"}) {
             Path file = Paths.get(path + suffix);
             if (!Files.exists(file)) continue;
             Files.move(file, Paths.get(path + ".damaged" + suffix), StandardCopyOption.REPLACE_EXISTING);
         }
+        String count = Long.toString(replacements(path) + 1);
+        Files.write(Paths.get(path + COUNT_SUFFIX), count.getBytes(StandardCharsets.US_ASCII));
     }
 
     /** Reads how often the store at this path was replaced. The count is in a file, because the store is damaged. */
