@@ -282,7 +282,9 @@ let samples: [Target] = [
 let tests: [Target] = [
     .target(
         name: "TestSupport",
-        dependencies: ["SyncModel", "AMQP", "ChildProcesses", "PostgreSQL", "SyncStore", "ConnectionThread", logging],
+        dependencies: [
+            "SyncModel", "AMQP", "ChildProcesses", "PostgreSQL", "SyncStore", "ConnectionThread", lifecycle, logging,
+        ],
         path: "Tests/TestSupport", swiftSettings: strict),
     .target(
         name: "LegacySamples", dependencies: ["MobileSyncLegacy"], path: "Tests/LegacySamples",
@@ -319,7 +321,7 @@ let tests: [Target] = [
         path: "Tests/LocalEntitiesTests", swiftSettings: strict),
     .testTarget(
         name: "OfflineResourcesTests",
-        dependencies: ["OfflineResources", "MobileSync", grdb, hummingbird, logging, nioCore, nioHTTP1],
+        dependencies: ["OfflineResources", "MobileSync", "TestSupport", grdb, hummingbird, logging, nioCore, nioHTTP1],
         path: "Tests/OfflineResourcesTests", swiftSettings: strict),
     .testTarget(
         name: "ClientServicesTests", dependencies: ["ClientServices", "MobileSync", crypto, grdb, logging],

@@ -4,6 +4,7 @@ import Logging
 import MobileSync
 import NIOCore
 import Synchronization
+import TestSupport
 
 @testable import OfflineResources
 
@@ -106,12 +107,10 @@ final class Backend: Sendable {
             responder: responder, configuration: .init(address: .hostname("127.0.0.1", port: 0)),
             onServerRunning: { channel in listening.yield(channel.localAddress?.port ?? 0) },
             logger: Logger(label: "backend") { _ in SwiftLogNoOpLogHandler() })
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await application.run() }
+        try await whileRunning(application) {
             var iterator = ports.makeAsyncIterator()
             guard let port = await iterator.next() else { throw Unexpected("the backend has no port") }
             try await body("http://127.0.0.1:\(port)/api")
-            group.cancelAll()
         }
     }
 

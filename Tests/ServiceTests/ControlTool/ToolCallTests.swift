@@ -38,11 +38,9 @@ import Testing
             router: router, configuration: .init(address: .hostname("127.0.0.1", port: 0)),
             onServerRunning: { channel in listening.yield(channel.localAddress?.port ?? 0) },
             logger: Logger(label: "api") { _ in SwiftLogNoOpLogHandler() })
-        let answer = try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await application.run() }
+        let answer = try await whileRunning(application) {
             var iterator = ports.makeAsyncIterator()
             let port = try requireValue(await iterator.next(), "the API's port")
-            defer { group.cancelAll() }
             return try await APIClient.parse(["--api", "http://127.0.0.1:\(port)"])
                 .call("sync/single", [("instanceId", "w_app")], body: ["thirdMsgId": "t"])
         }

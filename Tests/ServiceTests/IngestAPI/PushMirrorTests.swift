@@ -35,12 +35,10 @@ import Testing
                 router: router, configuration: .init(address: .hostname("127.0.0.1", port: 0)),
                 onServerRunning: { channel in listening.yield(channel.localAddress?.port ?? 0) },
                 logger: Logger(label: "other") { _ in SwiftLogNoOpLogHandler() })
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await application.run() }
+            try await whileRunning(application) {
                 var iterator = ports.makeAsyncIterator()
                 let port = try requireValue(await iterator.next(), "the other service's port")
                 try await body("http://127.0.0.1:\(port)/")
-                group.cancelAll()
             }
         }
     }

@@ -49,12 +49,10 @@ struct MobileGatewayStandIn: Sendable {
             router: router, configuration: .init(address: .hostname("127.0.0.1", port: 0)),
             onServerRunning: { channel in listening.yield(channel.localAddress?.port ?? 0) },
             logger: Logger(label: "gateway") { _ in SwiftLogNoOpLogHandler() })
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await application.run() }
+        try await whileRunning(application) {
             var iterator = ports.makeAsyncIterator()
             let port = try requireValue(await iterator.next(), "the gateway's port")
             try await body("http://127.0.0.1:\(port)/mgw.htm")
-            group.cancelAll()
         }
     }
 
