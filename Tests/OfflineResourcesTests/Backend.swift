@@ -33,7 +33,7 @@ final class Backend: Sendable {
         var bytes: Int
     }
 
-    /// A resumable upload, and what has arrived of it.
+    /// A resumable upload, and its bytes so far.
     struct Upload: Sendable {
         let target: String
         var body = ""

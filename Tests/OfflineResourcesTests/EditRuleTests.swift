@@ -119,6 +119,14 @@ import Testing
         #expect(JSONValue.parse([UInt8](repeating: 91, count: 100_000)) == nil)
     }
 
+    @Test("a Content-Range has a start and, if known, a total; any other text is refused") func contentRange() {
+        #expect(ContentRange("bytes 100-199/1000").map { "\($0.start) \($0.total ?? 0)" } == "100 1000")
+        #expect(ContentRange("Bytes 0-0/*").map { $0.start == 0 && $0.total == nil } == true)
+        for text in ["", "bytes", "bytes /", "bytes //", "bytes 5/10", "bytes 9-5/10", "bytes */10", "items 0-1/2"] {
+            #expect(ContentRange(text) == nil, "\(text)")
+        }
+    }
+
     @Test("comparisons depend on the kind of value") func comparisons() {
         let (one, two, a) = (JSONValue.number(1), JSONValue.number(2), JSONValue.text("abc"))
         func holds(_ left: JSONValue?, _ comparison: ResourceComparison, _ right: JSONValue) -> Bool {

@@ -19,7 +19,7 @@ extension SyncClient {
         try add(operations, ofUser: userID, isCall: false)
     }
 
-    /// Stores checked operations, and has the connection send them.
+    /// Checks and stores operations, and has the connection send them.
     func add(_ operations: [SyncOperation], ofUser userID: String, isCall: Bool) throws(SyncError) {
         try Self.check(userID, "userID")
         let time = engine.outbox.clock()

@@ -11,7 +11,8 @@ package final class PostgresConnection {
     /// Prepares a new connection, or refuses the server.
     package typealias Prepare = (PostgresConnection) throws(PostgresError) -> Void
 
-    /// Of several servers, a connection passes over one whose machine does not answer the TCP handshake for this long.
+    /// With several servers, a connection tries the next one when a machine does not answer the TCP handshake for this
+    /// time.
     /// The kernel repeats a lost SYN after a second. A server that has answered may be busy and is waited for.
     private static let handshakeTimeout = Duration.seconds(1)
 

@@ -104,7 +104,7 @@ import Testing
             try await check.read("http://h/a/1") + check.edit("http://h/a/1")
             + check.create(in: "http://h/a", [UInt8]("{}".utf8))
         #expect(problems(results) == rules)
-        // What the check created is gone, unless the backend did not say where it is.
+        // The check deletes the resources that it created, if the backend named their place.
         let isLeft = ["Location", "host"].contains(fault)
         #expect(await backend.items.count == (isLeft ? 2 : 1))
     }

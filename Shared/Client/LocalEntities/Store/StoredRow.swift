@@ -10,7 +10,7 @@ struct StoredRow: Sendable, Hashable {
     /// Whether an import has changed the server's version since the edit began.
     var hasConflict = false
     /// The server's version that the edit is based on; only while `hasConflict`, otherwise `original` is that version.
-    /// Nil: there is none.
+    /// The value is nil without such a version.
     var base: [String: AttributeValue]?
     /// The server's counter of its last known version.
     var serverCounter: Int64?

@@ -10,9 +10,9 @@ struct ContentRange: Sendable, Hashable {
         let parts = text.split(separator: " ")
         guard parts.count == 2, parts[0].lowercased() == "bytes" else { return nil }
         let sides = parts[1].split(separator: "/")
+        guard sides.count == 2 else { return nil }
         let ends = sides[0].split(separator: "-")
-        guard sides.count == 2, ends.count == 2, let start = Int64(ends[0]), let end = Int64(ends[1]), end >= start
-        else { return nil }
+        guard ends.count == 2, let start = Int64(ends[0]), let end = Int64(ends[1]), end >= start else { return nil }
         self.start = start
         total = Int64(sides[1])
     }

@@ -35,7 +35,7 @@ struct FieldRecords: Codable, Sendable {
     /// A push.
     struct Push: Codable, Sendable, Hashable {
         var bizType: String
-        /// Nil: all users.
+        /// The receiver of the push; nil for all users.
         var user: String?
         /// Unique in a channel, so that a repeat has no effect.
         var id: String

@@ -22,7 +22,7 @@ struct Screen: Sendable {
         var text: String
     }
 
-    /// Nil: no user is signed in.
+    /// The signed-in user; nil for none.
     var user: String?
     var isConnected = false
     /// The name of the network; empty: not known.

@@ -95,8 +95,12 @@ public final class StoreFile implements AutoCloseable {
             if (!Files.exists(file)) continue;
             Files.move(file, Paths.get(path + ".damaged" + suffix), StandardCopyOption.REPLACE_EXISTING);
         }
-        String count = Long.toString(replacements(path) + 1);
-        Files.write(Paths.get(path + COUNT_SUFFIX), count.getBytes(StandardCharsets.US_ASCII));
+        try {
+            String count = Long.toString(replacements(path) + 1);
+            Files.write(Paths.get(path + COUNT_SUFFIX), count.getBytes(StandardCharsets.US_ASCII));
+        } catch (IOException ignored) {
+            // A new store matters more than its count.
+        }
     }
 
     /** Reads how often the store at this path was replaced. The count is in a file, because the store is damaged. */
