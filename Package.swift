@@ -317,7 +317,7 @@ let tests: [Target] = [
         ],
         path: "Tests/ServiceTests", swiftSettings: strict),
     .testTarget(
-        name: "LocalEntitiesTests", dependencies: ["LocalEntities", "MobileSync", grdb, logging],
+        name: "LocalEntitiesTests", dependencies: ["LocalEntities", "MobileSync", "TestSupport", grdb, logging],
         path: "Tests/LocalEntitiesTests", swiftSettings: strict),
     .testTarget(
         name: "OfflineResourcesTests",

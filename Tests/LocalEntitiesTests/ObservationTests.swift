@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import MobileSync
+import TestSupport
 import Testing
 
 @testable import LocalEntities
@@ -88,21 +89,22 @@ import Testing
             let (inside, entered) = AsyncStream.makeStream(of: Void.self)
             let done = DispatchSemaphore(value: 0)
             group.addTask {
-                try store.transaction { transaction in
-                    var row = try transaction.makeEntity("Incident")
-                    try row.set("id", to: "2")
-                    try row.set("title", to: "t")
-                    try transaction.create(&row)
-                    entered.yield()
-                    done.wait()
+                try await OwnThread.run {
+                    try store.transaction { transaction in
+                        var row = try transaction.makeEntity("Incident")
+                        try row.set("id", to: "2")
+                        try row.set("title", to: "t")
+                        try transaction.create(&row)
+                        entered.yield()
+                        done.wait()
+                    }
                 }
             }
             for await _ in inside { break }
+            defer { done.signal() }
             #expect(try store.findAll("Incident").count == 1)
             let count = try await store.read { snapshot in try snapshot.findAll("Incident").count }
             #expect(count == 1)
-            done.signal()
-            try await group.waitForAll()
         }
         #expect(try await store.read { try $0.findAll("Incident").count } == 2)
     }
@@ -111,13 +113,12 @@ import Testing
         let store = try file.open()
         let (first, second) = try await store.read { snapshot in
             let first = try snapshot.findAll("Incident").count
-            let (made, signal) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-            DispatchQueue.global().async {
-                signal.wait()
+            let made = DispatchSemaphore(value: 0)
+            // A transaction inside a read is refused, but not one of another thread.
+            Thread.detachNewThread {
                 _ = try? store.createIncident("1")
                 made.signal()
             }
-            signal.signal()
             made.wait()
             return (first, try snapshot.findAll("Incident").count)
         }

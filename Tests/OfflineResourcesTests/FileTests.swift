@@ -316,27 +316,26 @@ import Testing
             bench.backend.set("/video", Self.content(2_000_000))
             let (client, target) = (try bench.start(), bench.folder.appending(path: "video"))
             let (arrived, arrive) = AsyncStream.makeStream(of: Void.self)
-            let isChecked = DispatchSemaphore(value: 0)
+            let (checks, check) = AsyncStream.makeStream(of: Void.self)
+            bench.transport.beforePiece {
+                arrive.yield()
+                for await _ in checks { break }
+            }
             await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask {
-                    _ = try await client.files.download("/video", to: target) { step in
-                        guard step.transferred > 0 else { return }
-                        arrive.yield()
-                        isChecked.wait()
-                        isChecked.signal()
-                    }
-                }
+                group.addTask { _ = try await client.files.download("/video", to: target) }
                 for await _ in arrived { break }
+                // The first piece is being received.
                 await #expect {
                     try await client.files.download("/video", to: target)
                 } throws: { code($0) == .alreadyRunning }
                 group.cancelAll()
-                isChecked.signal()
+                check.finish()
                 do {
                     try await group.waitForAll()
                     Issue.record("the transfer was not cancelled")
                 } catch { #expect(code(error) == .cancelled) }
             }
+            bench.transport.beforePiece(nil)
             #expect(try await client.files.download("/video", to: target)?.size == 2_000_000)
             #expect(try String(contentsOf: target, encoding: .utf8) == Self.content(2_000_000))
         }

@@ -16,6 +16,7 @@ final class TestTransport: ResourceTransport, FileTransport {
     private let inner: HTTPResourceTransport
     private let state = Mutex((network: Network.works, hook: nil as (@Sendable (ResourceRequest) async -> Void)?))
     private let cut = Mutex<Int64?>(nil)
+    private let pieceHook = Mutex<(@Sendable () async -> Void)?>(nil)
 
     init(url: String) throws {
         inner = try HTTPResourceTransport(baseURL: url, timeout: .seconds(20)) { userID in
@@ -37,6 +38,9 @@ final class TestTransport: ResourceTransport, FileTransport {
     /// Runs this after a response has arrived, before it is passed on.
     func beforeAnswer(_ hook: (@Sendable (ResourceRequest) async -> Void)?) { state.withLock { $0.hook = hook } }
 
+    /// Runs this after each piece of a file has arrived, before it is passed on.
+    func beforePiece(_ hook: (@Sendable () async -> Void)?) { pieceHook.withLock { $0 = hook } }
+
     func relative(_ reference: String) -> String? { inner.relative(reference) }
 
     func send(_ request: ResourceRequest) async throws(TransportError) -> ResourceResponse {
@@ -50,8 +54,10 @@ final class TestTransport: ResourceTransport, FileTransport {
     func download(_ request: ResourceRequest) async throws(TransportError) -> FileDownload {
         if network == .isCut { throw .notSent("cut") }
         let download = try await inner.download(request)
-        guard let cutAfter else { return download }
-        return FileDownload(response: download.response, pieces: BrokenPieces(body: download.body, limit: cutAfter))
+        let (limit, hook) = (cutAfter, pieceHook.withLock { $0 })
+        guard limit != nil || hook != nil else { return download }
+        let pieces = TestPieces(body: download.body, limit: limit ?? .max, hook: hook)
+        return FileDownload(response: download.response, pieces: pieces)
     }
 
     func upload(
@@ -76,21 +82,26 @@ final class TestTransport: ResourceTransport, FileTransport {
     }
 }
 
-/// The start of a body; then the connection breaks.
-private struct BrokenPieces: AsyncSequence, Sendable {
+/// A body that breaks after a number of bytes, with a hook for each piece.
+private struct TestPieces: AsyncSequence, Sendable {
     let body: FileDownload.Body
     let limit: Int64
+    let hook: (@Sendable () async -> Void)?
 
-    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: body.makeAsyncIterator(), rest: limit) }
+    func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(base: body.makeAsyncIterator(), rest: limit, hook: hook)
+    }
 
     struct AsyncIterator: AsyncIteratorProtocol {
         let base: FileDownload.Body.AsyncIterator
         var rest: Int64
+        let hook: (@Sendable () async -> Void)?
 
         mutating func next() async throws -> [UInt8]? {
             guard rest > 0 else { throw TransportError.noAnswer("cut") }
             guard let piece = try await base.next() else { return nil }
-            let passed = piece.prefix(Int(rest))
+            await hook?()
+            let passed = piece.prefix(Int(Swift.min(rest, Int64(piece.count))))
             rest -= Int64(passed.count)
             return Array(passed)
         }
