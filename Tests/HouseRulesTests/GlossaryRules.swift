@@ -6,14 +6,12 @@ extension HouseRule {
         description: "texts use the terms of the glossary",
         sample: SourceFile(path: "Shared/A/A/A.swift", text: "/// The \(Glossary.sampleWord)s of a device."),
         violations: { file in
-            guard file.path != Glossary.path, let words = try? Regex(Glossary.pattern) else { return [] }
-            let text = file.textWithoutCode
-            return text.matches(of: words.ignoresCase().wordBoundaryKind(.simple)).map { match in
-                let found = text[match.range].split(whereSeparator: \.isWhitespace).joined(separator: " ").lowercased()
+            guard file.path != Glossary.path else { return [] }
+            return file.textWithoutCode.places(of: Glossary.pattern, ignoringCase: true).map { line, match in
+                let found = match.split(whereSeparator: \.isWhitespace).joined(separator: " ").lowercased()
                 // A word that the glossary does not have is a plural.
                 let word = Glossary.terms[found] == nil ? String(found.dropLast()) : found
                 let terms = Glossary.terms[word] ?? []
-                let line = text[..<match.range.lowerBound].utf8.count { $0 == UInt8(ascii: "\n") } + 1
                 return Violation(line: line, what: "\(word): write \(terms.joined(separator: " or "))")
             }
         })

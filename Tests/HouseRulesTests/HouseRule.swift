@@ -26,7 +26,9 @@ struct HouseRule: Sendable, CustomStringConvertible {
             // The formatter checks Swift. A row of a table cannot be broken.
             let suffixes = ["md", "sh", "sql", "proto", "py", "java", "yml", "up", "down", "test"]
             guard suffixes.contains(file.suffix) else { return [] }
-            return file.matching { $0.count > 120 && !$0.hasPrefix("|") ? "\($0.count) columns" : nil }
+            return file.matching {
+                $0.utf8.count > 120 && $0.count > 120 && !$0.hasPrefix("|") ? "\($0.count) columns" : nil
+            }
         })
 
     private static let fileLength = HouseRule(
@@ -92,7 +94,7 @@ struct HouseRule: Sendable, CustomStringConvertible {
         violations: { file in
             guard file.isSwift, !file.path.hasPrefix("Tests/HouseRulesTests/") else { return [] }
             return file.lines.indices.filter { index in
-                file.lines[index].contains(/@unchecked|nonisolated\(unsafe\)/)
+                ["@unchecked", "nonisolated(unsafe)"].contains(where: file.lines[index].contains)
                     && (index == 0 || !file.lines[index - 1].contains("//"))
             }.map { Violation(line: $0 + 1, what: "no reason given") }
         })
@@ -129,11 +131,32 @@ struct HouseRule: Sendable, CustomStringConvertible {
             description: description, sample: SourceFile(path: path, text: sample),
             violations: { file in
                 // This folder contains the patterns and the samples.
-                guard file.isSwift, applies(file), !file.path.hasPrefix("Tests/HouseRulesTests/"),
-                    let regex = try? Regex(regex)
-                else { return [] }
-                return file.matching { $0.contains(regex) ? $0.trimmingCharacters(in: .whitespaces) : nil }
+                guard file.isSwift, applies(file), !file.path.hasPrefix("Tests/HouseRulesTests/") else { return [] }
+                return file.text.places(of: regex).map { line, _ in
+                    Violation(line: line, what: file.lines[line - 1].trimmingCharacters(in: .whitespaces))
+                }
             })
+    }
+}
+
+extension String {
+    /// The matches of a pattern, with their lines from 1. `^` and `$` are the ends of a line; case is ignored on
+    /// request. This is several times as fast as Swift's `Regex` for a whole file.
+    func places(of pattern: String, ignoringCase: Bool = false) -> [(line: Int, text: String)] {
+        let options: NSRegularExpression.Options =
+            ignoringCase ? [.anchorsMatchLines, .caseInsensitive] : .anchorsMatchLines
+        guard let expression = try? NSRegularExpression(pattern: pattern, options: options) else { return [] }
+        let text = self as NSString
+        var (line, end) = (1, 0)
+        return expression.matches(in: self, range: NSRange(location: 0, length: text.length)).map { match in
+            let found = text.substring(with: match.range)
+            // A match can begin with the end of the line before.
+            let start = match.range.location + found.prefix(while: \.isWhitespace).utf16.count
+            let before = text.substring(with: NSRange(location: end, length: start - end))
+            line += before.utf8.count { $0 == UInt8(ascii: "\n") }
+            end = start
+            return (line, found)
+        }
     }
 }
 
@@ -152,7 +175,9 @@ extension SourceFile {
     /// The functions of a formatted file: a closing brace is in the first column of its declaration.
     fileprivate func functions() -> [(line: Int, length: Int)] {
         lines.indices.compactMap { start in
-            guard lines[start].contains(/^\s*([a-z@]\w*(\(\w+\))? )*(func |init[?(<])/) else { return nil }
+            guard lines[start].contains("func ") || lines[start].contains("init"),
+                lines[start].contains(/^\s*([a-z@]\w*(\(\w+\))? )*(func |init[?(<])/)
+            else { return nil }
             if lines[start].hasSuffix("}") { return (start + 1, 1) }
             let indent = lines[start].prefix { $0 == " " }
             guard let end = lines[start...].firstIndex(where: { $0 == indent + "}" }) else { return nil }

@@ -38,7 +38,7 @@ import Testing
     @Test("every test in the acceptance table exists, and every row has a test on the running system")
     func acceptance() throws {
         let files = try SourceFile.all()
-        let sources = files.filter(\.isSwift).map { ($0.path, $0.lines.joined(separator: "\n")) }
+        let sources = files.filter(\.isSwift).map { ($0.path, $0.text) }
         let table = try #require(files.first { $0.path == "Tests/Acceptance.md" })
         let rows = table.lines.filter { $0.contains(/^\| [DHK]\d/) }
         for row in rows {

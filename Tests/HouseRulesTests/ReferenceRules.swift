@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// Rules for references: a cited rule, a linked heading and a linked file must be in the repository.
 extension HouseRule {
@@ -35,6 +36,7 @@ extension HouseRule {
             guard file.suffix == "md" else { return [] }
             let folder = SourceFile.root.appending(path: file.path).deletingLastPathComponent()
             return file.matching { line in
+                guard line.contains("](") else { return nil }
                 let missing = line.matches(of: /\]\(([^)#\s]*)(?:#([^)\s]*))?\)/).compactMap { match -> String? in
                     let (_, target, heading) = match.output
                     guard !target.contains("://") else { return nil }
@@ -56,6 +58,7 @@ extension HouseRule {
             guard file.citesRules, file.suffix != "md" else { return [] }
             let anchors = Headings.anchors(in: SourceFile.root.appending(path: "Shared/Design.md"))
             return file.matching { line in
+                guard line.utf8.contains(UInt8(ascii: "#")), line.contains("Design.md#") else { return nil }
                 let missing = line.matches(of: /Design\.md#([a-z0-9-]+)/).map { String($0.output.1) }
                     .filter { !anchors.contains($0) }
                 return missing.isEmpty ? nil : "no such heading: \(missing.joined(separator: ", "))"
@@ -88,13 +91,27 @@ private enum RuleIDs {
 
 /// The anchors that GitHub and GitLab create for the headings of a document.
 private enum Headings {
+    private static let known = Mutex<[URL: Set<String>]>([:])
+
     static func anchors(in file: URL) -> Set<String> {
+        let url = file.standardizedFileURL
+        return known.withLock { known in
+            if let anchors = known[url] { return anchors }
+            let anchors = read(url)
+            known[url] = anchors
+            return anchors
+        }
+    }
+
+    private static func read(_ file: URL) -> Set<String> {
         guard let text = try? String(contentsOf: file, encoding: .utf8) else { return [] }
         var isCode = false
         var anchors: [String: Int] = [:]
         for line in text.components(separatedBy: "\n") {
             if line.hasPrefix("```") { isCode.toggle() }
-            guard !isCode, let title = line.wholeMatch(of: /#{1,6} (.+)/)?.output.1 else { continue }
+            guard !isCode, line.hasPrefix("#"), let title = line.wholeMatch(of: /#{1,6} (.+)/)?.output.1 else {
+                continue
+            }
             let kept = title.lowercased().unicodeScalars.filter {
                 $0.properties.isAlphabetic || $0.properties.numericType != nil || $0 == " " || $0 == "-" || $0 == "_"
             }

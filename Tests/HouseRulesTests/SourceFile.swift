@@ -4,6 +4,7 @@ import Foundation
 struct SourceFile: Sendable {
     /// The path relative to the project's folder, for example `Shared/README.md`.
     let path: String
+    let text: String
     let lines: [String]
 
     var isSwift: Bool { path.hasSuffix(".swift") && !isGenerated }
@@ -12,6 +13,7 @@ struct SourceFile: Sendable {
 
     init(path: String, text: String) {
         self.path = path
+        self.text = text
         lines = text.components(separatedBy: "\n")
     }
 
@@ -22,8 +24,12 @@ struct SourceFile: Sendable {
     /// Folders of generated files that are not text: Python's cache, the fuzzer's inputs and screenshots.
     private static let madeFolders = ["/__pycache__/", "/Fuzz/corpus/", "/Pictures/"]
 
-    /// All files that people write, sorted by path.
-    static func all() throws -> [SourceFile] {
+    /// All files that people write, sorted by path. They are read once.
+    static func all() throws -> [SourceFile] { try files.get() }
+
+    private static let files = Result { try readAll() }
+
+    private static func readAll() throws -> [SourceFile] {
         var files: [SourceFile] = []
         for folder in ["Services", "Shared", "Tests", "deploy"] {
             let start = root.appending(path: folder)
