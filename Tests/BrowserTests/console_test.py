@@ -1370,7 +1370,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ["console", "invitation", "api", "gateway", "database", "work", "pictures"]:
         parser.add_argument(f"--{name}", required=True)
-    parser.add_argument("--chromium", default="/usr/bin/chromium")
+    parser.add_argument("--chromium", default="/usr/bin/chromium-headless-shell")
     options = parser.parse_args()
     # The machine can be busy with other tests.
     expect.set_options(timeout=60_000)

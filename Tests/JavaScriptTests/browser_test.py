@@ -386,7 +386,7 @@ def main():
     parser.add_argument("--session", default="s1")
     parser.add_argument("--biz-type", default="UCHAT")
     parser.add_argument("--pictures", help="folder for screenshots")
-    parser.add_argument("--chromium", default="/usr/bin/chromium")
+    parser.add_argument("--chromium", default="/usr/bin/chromium-headless-shell")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         gateway = RealGateway(options) if options.address else PlayedGateway(pathlib.Path(folder))
