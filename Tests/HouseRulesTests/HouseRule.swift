@@ -15,7 +15,8 @@ struct HouseRule: Sendable, CustomStringConvertible {
 
     static let all = [
         lineWidth, fileLength, functionLength, mainLength, forcing, unparentedTasks, printing, sleepingTests,
-        uncheckedWithoutReason, vagueNames, unfinished, typeNamedAsModule, deadLinks, deadDesignLinks, unknownRuleIDs,
+        blockingTests, uncheckedWithoutReason, vagueNames, unfinished, typeNamedAsModule, deadLinks, deadDesignLinks,
+        unknownRuleIDs,
         foreignDocuments, replacedWords, staleQuotations,
     ]
 
@@ -87,6 +88,19 @@ struct HouseRule: Sendable, CustomStringConvertible {
         "tests wait for what they need, in one place", #"Task\.sleep|usleep\(|Thread\.sleep"#,
         breaking: "try await Task.sleep(for: .seconds(1))", at: "Tests/A.swift",
         where: { $0.isTest && $0.path != "Tests/TestSupport/Eventually.swift" })
+
+    // Tasks have as many threads as there are processors, so two tests that block one stop all others.
+    private static let blockingTests = pattern(
+        "only named tests wait on a semaphore, on a thread or queue of their own", #"\bDispatchSemaphore\b"#,
+        breaking: "let done = DispatchSemaphore(value: 0)", at: "Tests/A.swift",
+        where: { file in
+            file.isTest
+                && ![
+                    "Tests/LocalEntitiesTests/ObservationTests.swift",
+                    "Tests/OfflineResourcesTests/ObservationTests.swift",
+                    "Tests/ServiceTests/SessionValidator/ValidatorCalloutTests.swift",
+                ].contains(file.path)
+        })
 
     private static let uncheckedWithoutReason = HouseRule(
         description: "@unchecked and unsafe say why on the line above",
