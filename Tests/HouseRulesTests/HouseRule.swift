@@ -16,8 +16,7 @@ struct HouseRule: Sendable, CustomStringConvertible {
     static let all = [
         lineWidth, fileLength, functionLength, mainLength, forcing, unparentedTasks, printing, sleepingTests,
         blockingTests, uncheckedWithoutReason, vagueNames, unfinished, typeNamedAsModule, deadLinks, deadDesignLinks,
-        unknownRuleIDs,
-        foreignDocuments, replacedWords, staleQuotations,
+        unknownRuleIDs, foreignDocuments, replacedWords, staleQuotations,
     ]
 
     private static let lineWidth = HouseRule(
@@ -188,10 +187,8 @@ extension SourceFile {
 
     /// The functions of a formatted file: a closing brace is in the first column of its declaration.
     fileprivate func functions() -> [(line: Int, length: Int)] {
-        lines.indices.compactMap { start in
-            guard lines[start].contains("func ") || lines[start].contains("init"),
-                lines[start].contains(/^\s*([a-z@]\w*(\(\w+\))? )*(func |init[?(<])/)
-            else { return nil }
+        text.places(of: #"^\s*([a-z@]\w*(\(\w+\))? )*(func |init[?(<])"#).compactMap { line, _ in
+            let start = line - 1
             if lines[start].hasSuffix("}") { return (start + 1, 1) }
             let indent = lines[start].prefix { $0 == " " }
             guard let end = lines[start...].firstIndex(where: { $0 == indent + "}" }) else { return nil }

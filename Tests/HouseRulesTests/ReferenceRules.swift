@@ -57,11 +57,9 @@ extension HouseRule {
         violations: { file in
             guard file.citesRules, file.suffix != "md" else { return [] }
             let anchors = Headings.anchors(in: SourceFile.root.appending(path: "Shared/Design.md"))
-            return file.matching { line in
-                guard line.utf8.contains(UInt8(ascii: "#")), line.contains("Design.md#") else { return nil }
-                let missing = line.matches(of: /Design\.md#([a-z0-9-]+)/).map { String($0.output.1) }
-                    .filter { !anchors.contains($0) }
-                return missing.isEmpty ? nil : "no such heading: \(missing.joined(separator: ", "))"
+            return file.text.places(of: #"Design\.md#[a-z0-9-]+"#).compactMap { line, link in
+                let heading = String(link.dropFirst("Design.md#".count))
+                return anchors.contains(heading) ? nil : Violation(line: line, what: "no such heading: \(heading)")
             }
         })
 }

@@ -101,10 +101,13 @@ import Testing
                 }
             }
             for await _ in inside { break }
-            defer { done.signal() }
-            #expect(try store.findAll("Incident").count == 1)
-            let count = try await store.read { snapshot in try snapshot.findAll("Incident").count }
-            #expect(count == 1)
+            do {
+                defer { done.signal() }
+                #expect(try store.findAll("Incident").count == 1)
+                let count = try await store.read { snapshot in try snapshot.findAll("Incident").count }
+                #expect(count == 1)
+            }
+            try await group.waitForAll()
         }
         #expect(try await store.read { try $0.findAll("Incident").count } == 2)
     }

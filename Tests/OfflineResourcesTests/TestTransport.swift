@@ -54,9 +54,7 @@ final class TestTransport: ResourceTransport, FileTransport {
     func download(_ request: ResourceRequest) async throws(TransportError) -> FileDownload {
         if network == .isCut { throw .notSent("cut") }
         let download = try await inner.download(request)
-        let (limit, hook) = (cutAfter, pieceHook.withLock { $0 })
-        guard limit != nil || hook != nil else { return download }
-        let pieces = TestPieces(body: download.body, limit: limit ?? .max, hook: hook)
+        let pieces = TestPieces(body: download.body, limit: cutAfter ?? .max, hook: pieceHook.withLock { $0 })
         return FileDownload(response: download.response, pieces: pieces)
     }
 
