@@ -1,7 +1,7 @@
 """The console in a real browser, row by row of the specification (C1 to C13), with the mistakes of users.
 
     python3 console_test.py --console http://127.0.0.1:7090 --invitation http://…/setup#… --api http://127.0.0.1:7080
-        --gateway https://127.0.0.1:7443 --database "host=… dbname=…" --work INSTANCE --pictures FOLDER
+        --gateway https://127.0.0.1:7443 --database "host=… dbname=…" --work INSTANCE [--pictures FOLDER]
 
 The invitation comes from `mssctl console invite`. The service must have the demo instance (deploy/demo/demo_app.json).
 `--work` is an instance whose devices ConsoleBrowserTests prepares: the operations work-1 to work-3 of `console-op` are
@@ -35,12 +35,22 @@ KEYED = "space_keyed"
 DEMO = "demo_app"
 
 
-def time_code(secret):
-    """Returns the code of an authenticator app (RFC 6238)."""
-    key = base64.b32decode(secret + "=" * (-len(secret) % 8))
-    mac = hmac.new(key, struct.pack(">Q", int(time.time()) // 30), hashlib.sha1).digest()
-    offset = mac[-1] & 15
-    return f"{(struct.unpack('>I', mac[offset:offset + 4])[0] & 0x7FFFFFFF) % 1_000_000:06}"
+class TimeCodes:
+    """The codes of an authenticator app (RFC 6238), each once. The console also takes the code of the next half minute,
+    so the second code is there at once, and the third one within half a minute."""
+
+    def __init__(self, secret):
+        self.key = base64.b32decode(secret + "=" * (-len(secret) % 8))
+        self.step = 0
+
+    def next(self, page):
+        now = lambda: int(time.time()) // 30
+        self.step = max(self.step + 1, now())
+        while now() < self.step - 1:
+            page.wait_for_timeout(200)
+        mac = hmac.new(self.key, struct.pack(">Q", self.step), hashlib.sha1).digest()
+        offset = mac[-1] & 15
+        return f"{(struct.unpack('>I', mac[offset:offset + 4])[0] & 0x7FFFFFFF) % 1_000_000:06}"
 
 
 class Suite:
@@ -49,6 +59,9 @@ class Suite:
     def __init__(self, options, browser):
         self.options, self.browser = options, browser
         self.base = options.console.rstrip("/")
+        self.pictures = options.pictures and pathlib.Path(options.pictures)
+        if self.pictures:
+            self.pictures.mkdir(parents=True, exist_ok=True)
         self.hosts, self.complaints = set(), []
         self.context = self.new_context()
         self.page = self.context.new_page()
@@ -117,6 +130,11 @@ class Suite:
         with urllib.request.urlopen(request) as answer:
             return json.load(answer)
 
+    def picture(self, page, name, whole=True):
+        """Saves a picture of a page, or of its visible part, if there is a folder for pictures."""
+        if self.pictures:
+            page.screenshot(path=self.pictures / name, full_page=whole)
+
     def unsigned(self, instance):
         """Returns the HTTP status of a push without a signature."""
         push = {"bizType": "NONE", "linkToken": "u", "thirdMsgId": "unsigned", "payload": "x"}
@@ -156,7 +174,7 @@ class Suite:
         page.goto(self.options.invitation)
         expect(page.get_by_label("Invitation")).not_to_have_value("")
         expect(page).to_have_url(re.compile("/setup$"))
-        page.screenshot(path=self.pictures / "setup-light-en.png", full_page=True)
+        self.picture(page, "setup-light-en.png")
         page.get_by_label("Account", exact=True).fill("root")
         fields = page.locator("input[type=password]")
         fields.nth(0).fill("short")
@@ -183,7 +201,7 @@ class Suite:
         page = self.page
         self.go(f"/instances/{DEMO}/records")
         expect(page).to_have_url(re.compile(r"/sign-in\?next="))
-        page.screenshot(path=self.pictures / "sign-in-light-en.png", full_page=True)
+        self.picture(page, "sign-in-light-en.png")
         page.get_by_label("Account", exact=True).fill("root")
         page.locator("[name=password]").fill("wrong, quite wrong")
         page.get_by_role("button", name="Sign in").click()
@@ -490,7 +508,7 @@ class Suite:
         page.get_by_role("button", name="Search").click()
         page.get_by_role("link", name="It is not connected").click()
         expect(page.locator("h1")).to_have_text("d-unknown")
-        page.screenshot(path=self.pictures / "device-unknown-light-en.png", full_page=True)
+        self.picture(page, "device-unknown-light-en.png")
         self.device_id = device
 
     def eventually(self, what, condition, seconds=60):
@@ -667,7 +685,7 @@ class Suite:
         self.row("BROWSER-ALL").locator("a").first.click()
         expect(page.locator("section.card h2 a")).to_have_text(self.device_id)
         expect(page.locator(".timeline li").first).to_contain_text("Accepted")
-        page.screenshot(path=self.pictures / "trace-global-light-en.png", full_page=True)
+        self.picture(page, "trace-global-light-en.png")
         page.get_by_role("link", name="Data query: console-u1").click()
         expect(page).to_have_url(re.compile(r"/data\?by=user&id=console-u1$"))
         one = f"/api/v1/instances/{DEMO}/configurations/BROWSER-ALL"
@@ -677,7 +695,7 @@ class Suite:
         """Takes a picture for the console's README: the part of the window that has content."""
         self.page.set_viewport_size({"width": 1200, "height": 640})
         self.page.mouse.move(0, 0)
-        self.page.screenshot(path=self.pictures / name)
+        self.picture(self.page, name, whole=False)
         self.page.set_viewport_size({"width": 1280, "height": 900})
 
     def step_15_recall(self):
@@ -696,7 +714,7 @@ class Suite:
         since = self.row("console-u1").locator("time").get_attribute("data-local")
         self.row("console-u1").locator("a").first.click()
         expect(self.row("UCHAT")).to_contain_text("Up to date")
-        page.screenshot(path=self.pictures / "device-light-en.png", full_page=True)
+        self.picture(page, "device-light-en.png")
         page.get_by_role("button", name="Disconnect").click()
         self.yes()
         self.done()
@@ -955,8 +973,8 @@ class Suite:
         page.locator("form:has([name=secret]) [name=code]").fill("000000")
         page.locator("form:has([name=secret])").get_by_role("button", name="Continue").click()
         self.fault("does not match the secret")
-        shown = time_code(secret)
-        page.locator("form:has([name=secret]) [name=code]").fill(shown)
+        codes = TimeCodes(secret)
+        page.locator("form:has([name=secret]) [name=code]").fill(codes.next(page))
         page.locator("form:has([name=secret])").get_by_role("button", name="Continue").click()
         self.done()
         context = self.new_context()
@@ -964,9 +982,7 @@ class Suite:
         self.sign_in("root", page=other)
         self.fault("enter the code", other)
         # The code that confirmed the secret is used up.
-        while time_code(secret) == shown:
-            other.wait_for_timeout(500)
-        code = time_code(secret)
+        code = codes.next(other)
         self.sign_in("root", code=code, page=other)
         expect(other.locator("nav.instance")).to_be_visible()
         second = context.new_page()
@@ -974,16 +990,14 @@ class Suite:
         self.sign_in("root", code=code, page=second)
         self.fault("are wrong", second)
         context.close()
-        # The removal requires an unused code: the next one, after at most half a minute.
+        # The removal requires an unused code.
         self.go("/me")
         form = page.locator("form[data-action$=remove]")
         form.locator("[name=code]").fill(code)
         page.get_by_role("button", name="Switch off").click()
         self.yes()
         self.fault("does not match the secret")
-        while time_code(secret) == code:
-            page.wait_for_timeout(500)
-        form.locator("[name=code]").fill(time_code(secret))
+        form.locator("[name=code]").fill(codes.next(page))
         page.get_by_role("button", name="Switch off").click()
         self.yes()
         self.done()
@@ -1008,7 +1022,7 @@ class Suite:
         expect(page.locator("section.card h2")).to_have_text(
             ["Record", "Basic", "Target", "Persistence", "Security"])
         assert not re.search(r"\b(true|false|null)\b", page.locator("main").inner_text())
-        page.screenshot(path=self.pictures / "record-modified-light-en.png", full_page=True)
+        self.picture(page, "record-modified-light-en.png")
         for action in ["create-configuration", "delete-configuration", "publish", "disable", "create-sync",
                        "enable-signature", "disable-signature", "create-instance", "create-key", "revoke-key"]:
             self.go(f"/instances/{INSTANCE}/records?action={action}")
@@ -1020,7 +1034,7 @@ class Suite:
             expect(page.locator(f"dt:has-text('{name}') + dd").first).to_have_text(value)
         expect(page.locator("dt:has-text('Valid until') + dd time")).to_have_attribute(
             "data-local", re.compile(r"^\d{13}$"))
-        page.screenshot(path=self.pictures / "record-light-en.png", full_page=True)
+        self.picture(page, "record-light-en.png")
         expect(page.locator("pre")).to_have_text("hello from the console <b>&amp;</b>")
         page.get_by_role("link", name="Trace it").click()
         expect(page.locator(".reason.good")).to_be_visible()
@@ -1073,7 +1087,6 @@ class Suite:
         self.go("/api")
         assert page.locator("details.card").count() > 50
         document = page.evaluate("fetch('/openapi.json').then((answer) => answer.json())")
-        (self.pictures / "openapi.json").write_text(json.dumps(document, indent=1))
         def call(method, path, body=None, token=None):
             headers = {"Content-Type": "application/json"}
             if token:
@@ -1276,7 +1289,7 @@ class Suite:
                 if language == "zh" and name in ("configurations", "data"):
                     expect(page.locator("h1")).to_have_text({"configurations": "配置管理", "data": "数据查询"}[name])
                 self.check_accessible(page, f"{name} {look}")
-                page.screenshot(path=self.pictures / f"{name}-{look}.png", full_page=True)
+                self.picture(page, f"{name}-{look}.png")
             context.close()
 
     def check_phone(self, page, where):
@@ -1345,8 +1358,6 @@ class Suite:
         assert not self.complaints, self.complaints
 
     def run(self):
-        self.pictures = pathlib.Path(self.options.pictures)
-        self.pictures.mkdir(parents=True, exist_ok=True)
         steps = sorted(name for name in dir(self) if name.startswith("step_"))
         failed = 0
         for name in steps:
@@ -1357,8 +1368,7 @@ class Suite:
                 print(f"ok   {name}: {step.__doc__} ({time.monotonic() - start:.1f} s)", flush=True)
             except Exception:
                 failed += 1
-                picture = self.pictures / f"failed-{name}.png"
-                self.page.screenshot(path=picture, full_page=True)
+                self.picture(self.page, f"failed-{name}.png")
                 print(f"FAIL {name}: {step.__doc__}\n{traceback.format_exc()}\n  at {self.page.url}", flush=True)
                 if name < "step_04":
                     break
@@ -1368,8 +1378,9 @@ class Suite:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ["console", "invitation", "api", "gateway", "database", "work", "pictures"]:
+    for name in ["console", "invitation", "api", "gateway", "database", "work"]:
         parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--pictures")
     parser.add_argument("--chromium", default="/usr/bin/chromium-headless-shell")
     options = parser.parse_args()
     # The machine can be busy with other tests.

@@ -1,4 +1,3 @@
-import Foundation
 import TestSupport
 import Testing
 
@@ -12,12 +11,10 @@ extension RunningSystem {
         @Test(
             "I6, I7: users, sessions and connections change all the time; no data reaches others, or comes too late")
         func canaries() async throws {
-            let environment = ProcessInfo.processInfo.environment
-            let minutes = environment["MSS_TEST_CANARY_MINUTES"].flatMap(Int.init) ?? 0
             let campaign = CanaryCampaign(stack)
             try await campaign.run(
-                devices: 40, binds: minutes > 0 ? 100_000 : 500,
-                atLeast: minutes > 0 ? .seconds(minutes * 60) : .seconds(25))
+                devices: 40, binds: TestGear.count(500, soak: 100_000),
+                atLeast: .seconds(TestGear.count(25, soak: 3_600)))
             let tally = campaign.tally
             print("canaries: \(tally); the tenant was asked \(campaign.tenant.questions) times")
             #expect(campaign.faults == [])

@@ -62,7 +62,7 @@ extension SecondSteadySystem {
 
         @Test("the Java client conforms to DeviceProtocol.md") func conforms() async throws {
             // A Java program starts in half a second, so fewer cases run at once than for the Swift client.
-            let report = try await conformance(["--at-once", "8"])
+            let report = try await conformance(["--at-once", "16"])
             #expect(report.cases.count > 110)
             #expect(report.failures == [])
         }
@@ -80,7 +80,7 @@ extension SecondSteadySystem {
 
         @Test(
             "K4: the Java client, killed again and again: every oplog arrives, in order, and none repeats",
-            arguments: [("plain", 200), ("websocket", 40)])
+            arguments: [("plain", TestGear.count(20, soak: 200)), ("websocket", TestGear.count(8, soak: 40))])
         func killed(transport: String, kills: Int) async throws {
             try await run([
                 "python3", script("kills.py"), "--api", api, "--gateway-port", gateway, "--ca",

@@ -65,15 +65,16 @@ extension SteadySystem {
             let invitation = try await stack.tool(["console", "invite", "--console", console])
             #expect(invitation.status == 0, "\(invitation.output)")
             let script = ProjectFolder.url.appending(path: "Tests/BrowserTests/console_test.py")
-            let pictures = ProcessInfo.processInfo.environment["MSS_TEST_PICTURES"] ?? stack.folder.path
+            let pictures = ProcessInfo.processInfo.environment["MSS_TEST_PICTURES"].map { ["--pictures", $0] } ?? []
             let outcome = try await Command.run(
                 URL(fileURLWithPath: try requireValue(python, "no Python for the browser")),
                 [
                     script.standardized.path, "--console", console, "--invitation",
                     invitation.output.trimmingCharacters(in: .whitespacesAndNewlines), "--api",
                     "http://127.0.0.1:\(stack.apis[0])", "--gateway", "https://127.0.0.1:\(stack.gateways[0])",
-                    "--database", stack.databaseAddress, "--work", Self.workInstance, "--pictures", pictures,
-                ], environment: ["PATH": "/usr/bin:/bin", "HOME": stack.folder.path, "PYTHONDONTWRITEBYTECODE": "1"])
+                    "--database", stack.databaseAddress, "--work", Self.workInstance,
+                ] + pictures,
+                environment: ["PATH": "/usr/bin:/bin", "HOME": stack.folder.path, "PYTHONDONTWRITEBYTECODE": "1"])
             // From the first failed step on: a summary shows only the beginning.
             let start = outcome.output.range(of: "FAIL ")?.lowerBound ?? outcome.output.startIndex
             #expect(outcome.status == 0, "\(outcome.output[start...])")

@@ -11,16 +11,14 @@ extension RunningSystem {
 
         init() throws { stack = try Stack.running }
 
-        /// `MSS_TEST_FIGURES`: pushes of the long run.
-        private var pushes: Int { Int(ProcessInfo.processInfo.environment["MSS_TEST_FIGURES"] ?? "") ?? 1_500 }
-
         @Test("S1, S2: figures are correct after random pushes, while the aggregator and RabbitMQ are killed")
         func truth() async throws {
             let file = stack.folder.appending(path: "figures_app.json")
             try FigureCampaign.controlData.write(to: file, atomically: true, encoding: .utf8)
             let applied = try await stack.tool(["apply", file.path])
             #expect(applied.status == 0, "\(applied.output)")
-            let (stack, pushes, database) = (stack, pushes, stack.database())
+            let (stack, database) = (stack, stack.database())
+            let pushes = TestGear.count(1_500, soak: 20_000)
             let campaign = FigureCampaign(stack)
             try await campaign.run(pushes: pushes, database: database) {
                 let rounds = Array(repeating: ["statistics", "rabbitmq", "statistics"], count: 1 + pushes / 4_000)

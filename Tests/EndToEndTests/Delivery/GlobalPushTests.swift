@@ -40,7 +40,7 @@ extension SteadySystem {
         @Test(
             "D15: one oplog on disk for all devices; each connecting device gets the newest of the threshold, once")
         func crowd() async throws {
-            let count = Int(ProcessInfo.processInfo.environment["MSS_TEST_CROWD"] ?? "") ?? 60
+            let count = TestGear.count(60, soak: 5_000)
             let database = stack.database()
             let sql = "SELECT count(*)::text FROM oplog o JOIN channel c USING (channel_id) WHERE c.biz_type = 'NEWS'"
             let before = try await database.rows(sql, columns: 1).first?.first

@@ -22,8 +22,8 @@ extension RunningSystem {
             try await eventually("commits wait for the standby", within: .seconds(30)) {
                 try await stack.ask("SELECT string_agg(sync_state, ' ') FROM pg_stat_replication") == "sync"
             }
-            let campaign = Campaign(stack, name: "failover", users: 50, callers: 8)
-            try await campaign.run(pushes: 2_000) {
+            let campaign = Campaign(stack, name: "failover")
+            try await campaign.run {
                 try await eventually("pushes", within: .seconds(60)) { campaign.count > 500 }
                 let primary = try stack.process("postgres")
                 primary.stop(by: SIGKILL)

@@ -6,7 +6,7 @@ import SyncModel
 import TestSupport
 import Testing
 
-extension SecondSteadySystem {
+extension SecondRunningSystem {
     /// Signatures by the app's key, and device ids that belong to secrets.
     @Suite("The identity of devices")
     struct DeviceIdentityTests {

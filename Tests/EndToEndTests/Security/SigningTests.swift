@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-extension SecondSteadySystem {
+extension SecondRunningSystem {
     @Suite("Signed calls, keys and limits")
     struct SigningTests {
         private let stack: Stack

@@ -8,7 +8,7 @@ import Testing
 @Suite("On the running system", .serialized, .stack)
 enum RunningSystem {}
 
-/// Further suites of this kind, on a second stack.
+/// Further suites of this kind, and some that do not mind them, on a second stack.
 @Suite("On a second running system", .serialized, .stack)
 enum SecondRunningSystem {}
 

@@ -3,7 +3,7 @@ import MobileSync
 import Synchronization
 import TestSupport
 
-/// Many callers push to many users while their devices connect and disconnect at random. Then the results are compared.
+/// Callers push to users while their devices connect and disconnect at random. Then the results are compared.
 final class Campaign: Sendable {
     /// One push that was answered with success.
     struct Pushed: Hashable, Sendable {
@@ -11,6 +11,11 @@ final class Campaign: Sendable {
         let oplogID: Int64
         let payload: String
     }
+
+    private static let users = TestGear.count(30, soak: 100)
+    private static let callers = TestGear.count(8, soak: 32)
+    /// The least number of pushes.
+    private static let pushes = TestGear.count(2_000, soak: 10_000)
 
     private let stack: Stack
     private let name: String
@@ -22,19 +27,19 @@ final class Campaign: Sendable {
     /// Whether `meanwhile` has returned.
     private let isUndisturbed = Mutex(false)
 
-    init(_ stack: Stack, name: String, users: Int, callers: Int) {
+    /// - Parameter name: the start of the names of users and devices.
+    init(_ stack: Stack, name: String) {
         self.stack = stack
         self.name = name
-        devices = (0..<users).map { TestDevice(stack, user: "\(name)-u\($0)", device: "\(name)-d\($0)") }
-        pushed = Mutex(Array(repeating: [], count: callers))
+        devices = (0..<Self.users).map { TestDevice(stack, user: "\(name)-u\($0)", device: "\(name)-d\($0)") }
+        pushed = Mutex(Array(repeating: [], count: Self.callers))
     }
 
     /// The number of pushes that were answered with success.
     var count: Int { pushed.withLock { $0.reduce(0) { $0 + $1.count } } }
 
     /// Runs callers and devices. The callers stop when there are enough pushes and `meanwhile` has returned.
-    func run(pushes: Int, meanwhile: @escaping @Sendable () async throws -> Void = {}) async throws {
-        let callers = pushed.withLock { $0.count }
+    func run(meanwhile: @escaping @Sendable () async throws -> Void = {}) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for device in devices { group.addTask { try await self.comeAndGo(device) } }
             try await withThrowingTaskGroup(of: Void.self) { calling in
@@ -42,10 +47,10 @@ final class Campaign: Sendable {
                     try await meanwhile()
                     self.isUndisturbed.withLock { $0 = true }
                 }
-                for caller in 0..<callers {
+                for caller in 0..<Self.callers {
                     calling.addTask {
                         var number = 0
-                        while self.count < pushes || !self.isUndisturbed.withLock({ $0 }) {
+                        while self.count < Self.pushes || !self.isUndisturbed.withLock({ $0 }) {
                             try await self.push(caller: caller, number: number)
                             number += 1
                         }
