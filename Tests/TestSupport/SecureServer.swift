@@ -1,4 +1,4 @@
-import ChildProcesses
+package import ChildProcesses
 package import Foundation
 import Glibc
 
@@ -12,8 +12,8 @@ package struct SecureServer: Sendable {
 
     /// The password of PostgreSQL. RabbitMQ has its built-in user.
     package static let password = "of-this-test"
-    /// Limits the number of servers that run at a time.
-    package static let turnstile = Turnstile(places: 1)
+    /// Limits the number of servers that run at a time. Each keeps a processor busy while it starts.
+    package static let turnstile = Turnstile(places: 2)
 
     package let port: Int
     package let certificates: TestCertificates
@@ -51,16 +51,17 @@ package struct SecureServer: Sendable {
                 }
                 try await body(server)
             } catch {
-                try await end(process)
+                try await end(kind, process)
                 throw error
             }
-            try await end(process)
+            try await end(kind, process)
         }
     }
 
-    /// Ends the server without blocking a thread that other tests need.
-    private static func end(_ process: ChildProcess) async throws {
-        process.signal(SIGTERM)
+    /// Ends the server without blocking a thread that other tests need. RabbitMQ needs seconds to end by itself, and no
+    /// test needs its data.
+    package static func end(_ kind: Kind, _ process: ChildProcess) async throws {
+        process.signal(kind == .rabbitmq ? SIGKILL : SIGTERM)
         try await eventually("the server ends", within: .seconds(20)) { process.status != nil }
     }
 

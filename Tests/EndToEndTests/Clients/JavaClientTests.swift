@@ -62,7 +62,7 @@ extension SecondSteadySystem {
 
         @Test("the Java client conforms to DeviceProtocol.md") func conforms() async throws {
             // A Java program starts in half a second, so fewer cases run at once than for the Swift client.
-            let report = try await conformance(["--at-once", "16"])
+            let report = try await conformance(["--at-once", "8"])
             #expect(report.cases.count > 110)
             #expect(report.failures == [])
         }

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SteadySystem {
+extension SecondSteadySystem {
     @Suite("Conformance")
     struct ConformanceTests {
         private struct Report: Decodable {

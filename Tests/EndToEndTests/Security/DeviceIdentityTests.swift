@@ -60,8 +60,7 @@ extension SecondRunningSystem {
             let key = try await app.makeKey()
             try await app.set("--require-signature")
             var devices: [RawDevice] = []
-            // Ten more than MSS_GATEWAY_UNCONNECTED_MAX.
-            for number in 0..<1_010 {
+            for number in 0..<StackSettings.unconnectedMax + 10 {
                 devices.append(try await app.open(app.connect(device: "d\(number)", user: "u\(number)", key: key)))
                 // The first devices wait silently for the last, on a slow machine longer than the usual interval.
                 try await devices[number].send(.with { $0.ping.intervalSeconds = 300 })

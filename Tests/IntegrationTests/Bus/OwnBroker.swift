@@ -57,8 +57,7 @@ struct OwnBroker {
         } catch {
             failure = error
         }
-        node.signal(SIGTERM)
-        node.waitUntilExit()
+        try await SecureServer.end(.rabbitmq, node)
         // The node's port mapper does not end with the broker.
         _ = try? await Command.run(
             URL(fileURLWithPath: "/usr/bin/env"), ["epmd", "-port", "\(port + 2)", "-kill"], environment: environment)
