@@ -7,7 +7,7 @@ The invitation comes from `mssctl console invite`. The service must have the dem
 `--work` is an instance whose devices ConsoleBrowserTests prepares: the operations work-1 to work-3 of `console-op` are
 dead and would be accepted now, one more was accepted, one refused. `console-log` is connected, and its log has the line
 `well, here it is`.
-The database address is in the form of psql; the test uses it only to make sessions older. The folder receives pictures
+The database address is in the form of psql; the test uses it only to make sessions older. A folder receives pictures
 of every page: light and dark, in English and Chinese, and at a phone's width. Needs `pip install playwright` and
 Chromium, whose path is `--chromium`.
 """
@@ -44,9 +44,8 @@ class TimeCodes:
         self.step = 0
 
     def next(self, page):
-        now = lambda: int(time.time()) // 30
-        self.step = max(self.step + 1, now())
-        while now() < self.step - 1:
+        self.step = max(self.step + 1, int(time.time()) // 30)
+        while int(time.time()) // 30 < self.step - 1:
             page.wait_for_timeout(200)
         mac = hmac.new(self.key, struct.pack(">Q", self.step), hashlib.sha1).digest()
         offset = mac[-1] & 15

@@ -12,10 +12,10 @@ final class Campaign: Sendable {
         let payload: String
     }
 
+    /// The least number of pushes.
+    static let pushes = TestGear.count(2_000, soak: 10_000)
     private static let users = TestGear.count(30, soak: 100)
     private static let callers = TestGear.count(8, soak: 32)
-    /// The least number of pushes.
-    private static let pushes = TestGear.count(2_000, soak: 10_000)
 
     private let stack: Stack
     private let name: String
