@@ -165,6 +165,8 @@ extension SteadySystem {
             ben = try startJava("phone-ben")
             try await ben.type("sign-in ben", shows: "ben: I write from the cellar")
             try await ana.type("messages", shows: "ben: I write from the cellar")
+            // The line comes with the operation's result, and would replace the reply to a command before.
+            try await ben.shows("the message is sent")
             try await ben.type("waiting", shows: "waiting: 0")
             try await ben.type("summary", shows: "unconfirmed: 0, at the service: 0")
             // A suspended conversation receives nothing; resumed, it has the messages.

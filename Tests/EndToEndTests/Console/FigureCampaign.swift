@@ -26,8 +26,6 @@ final class FigureCampaign: Sendable {
     /// Stored pushes, by target. Non-persistent pushes are not included, and global pushes have no target.
     private let accepted = Mutex<[String: Set<Line>]>([:])
     private let caughtUp = Mutex(0)
-    /// Whether `meanwhile` has returned.
-    private let isUndisturbed = Mutex(false)
     private let isOver = Mutex(false)
 
     init(_ stack: Stack) {
@@ -75,21 +73,10 @@ final class FigureCampaign: Sendable {
         try await visitOnce(database)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for device in moving { group.addTask { try await self.comeAndGo(device) } }
-            try await withThrowingTaskGroup(of: Void.self) { calling in
-                calling.addTask {
-                    try await meanwhile()
-                    self.isUndisturbed.withLock { $0 = true }
-                }
-                for caller in 0..<16 {
-                    calling.addTask {
-                        var number = 0
-                        while number < pushes / 16 || !self.isUndisturbed.withLock({ $0 }) {
-                            try await self.push("\(caller)-\(number)", first: caller)
-                            number += 1
-                        }
-                    }
-                }
-                try await calling.waitForAll()
+            let callers = Callers(count: 16)
+            try await callers.run(meanwhile: meanwhile) { caller, number in
+                try await self.push("\(caller)-\(number)", first: caller)
+                return number + 1 >= pushes / callers.count
             }
             group.cancelAll()
         }

@@ -4,7 +4,7 @@ import SyncStore
 import TestSupport
 import Testing
 
-extension RunningSystem {
+extension ExclusiveSystem {
     @Suite("Figures")
     struct FigureTests {
         let stack: Stack

@@ -24,8 +24,6 @@ final class Campaign: Sendable {
     /// Errors of devices that ended early.
     private let endings = Mutex<[String]>([])
     private let areCallersDone = Mutex(false)
-    /// Whether `meanwhile` has returned.
-    private let isUndisturbed = Mutex(false)
 
     /// - Parameter name: the start of the names of users and devices.
     init(_ stack: Stack, name: String) {
@@ -42,21 +40,9 @@ final class Campaign: Sendable {
     func run(meanwhile: @escaping @Sendable () async throws -> Void = {}) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for device in devices { group.addTask { try await self.comeAndGo(device) } }
-            try await withThrowingTaskGroup(of: Void.self) { calling in
-                calling.addTask {
-                    try await meanwhile()
-                    self.isUndisturbed.withLock { $0 = true }
-                }
-                for caller in 0..<Self.callers {
-                    calling.addTask {
-                        var number = 0
-                        while self.count < Self.pushes || !self.isUndisturbed.withLock({ $0 }) {
-                            try await self.push(caller: caller, number: number)
-                            number += 1
-                        }
-                    }
-                }
-                try await calling.waitForAll()
+            try await Callers(count: Self.callers).run(meanwhile: meanwhile) { caller, number in
+                try await self.push(caller: caller, number: number)
+                return self.count >= Self.pushes
             }
             areCallersDone.withLock { $0 = true }
             let expected = Dictionary(grouping: pushed.withLock { $0.flatMap(\.self) }, by: \.user)

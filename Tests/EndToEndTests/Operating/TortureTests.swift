@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension RunningSystem {
+extension ExclusiveSystem {
     @Suite("mssctl torture")
     struct TortureTests {
         private static let root = ProjectFolder.url

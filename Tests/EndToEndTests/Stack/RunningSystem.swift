@@ -20,6 +20,11 @@ enum SteadySystem {}
 @Suite("On a second steady system", .serialized, .stack)
 enum SecondSteadySystem {}
 
+/// Suites that keep both processors busy, or in which RabbitMQ starts again under load. `deploy/test` runs them after all
+/// others, as they would starve beside them.
+@Suite("On a system by itself", .serialized, .stack)
+enum ExclusiveSystem {}
+
 extension Stack {
     /// The stack of the suite that runs.
     static var running: Stack {
