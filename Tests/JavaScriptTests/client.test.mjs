@@ -404,6 +404,47 @@ test('a summary requests pages until it has all', async () => {
   assert.deepEqual([second.kind, second.last], ['device', null]);
 });
 
+test('an oplog has its conversation, also when it is handed out again after a restart', async () => {
+  const device = await started();
+  await device.push(batch(0, 2, [], { entries: [entry(1, { conversation: 'a' }), entry(2)] }));
+  assert.deepEqual(device.got.map(({ conversation }) => conversation), ['a', null]);
+  await device.client.stop();
+  const again = await started({ store: device.store });
+  assert.equal(again.got[0].conversation, 'a');
+});
+
+test('a history of a conversation names it', async () => {
+  const device = await started();
+  const asked = device.client.history('UCHAT', { conversation: 'a', before: 9 });
+  assert.equal(device.socket.last('historyRequest').conversation, 'a');
+  device.socket.say('historyPage', { requestNumber: 1, bindNumber: 1, entries: [entry(8, { conversation: 'a' })] });
+  assert.equal((await asked).oplogs[0].conversation, 'a');
+  await assert.rejects(device.client.history('UCHAT', { conversation: '' }), RangeError);
+});
+
+test('the conversations of a Sync ID are requested page by page, also over an empty page, newest first', async () => {
+  const device = await started();
+  const asked = device.client.conversations('UCHAT');
+  const answer = async (values) => {
+    const { requestNumber } = device.socket.last('summaryRequest');
+    device.socket.say('summaryPage', { requestNumber, bindNumber: 1, ...values });
+    await settled();
+    return device.socket.last('summaryRequest');
+  };
+  const one = (conversation, id, waiting) => (
+    { bizType: 'UCHAT', conversation, last: entry(id, { conversation }), waiting });
+  let next = device.socket.last('summaryRequest');
+  assert.deepEqual([next.conversationsOf, next.afterConversation, next.afterBizType], ['UCHAT', '', '']);
+  next = await answer({ channels: [one('a', 3, 1), one('b', 9, 2)], more: true, nextConversation: 'f' });
+  assert.deepEqual([next.conversationsOf, next.afterConversation], ['UCHAT', 'f']);
+  next = await answer({ more: true, nextConversation: 'p' });
+  assert.equal(next.afterConversation, 'p');
+  await answer({ channels: [one('q', 5, 0)] });
+  assert.equal(device.socket.all('summaryRequest').length, 3);
+  assert.deepEqual((await asked).map(({ conversation, last, waiting }) => [conversation, last.payload, waiting]),
+    [['b', 'p9', 2], ['q', 'p5', 0], ['a', 'p3', 1]]);
+});
+
 test('suspended types are named at once and on every connection, and are not given to the app', async () => {
   const device = await started();
   await device.client.suspend('UCHAT');

@@ -36,6 +36,7 @@ const samples = [
   ['storedAck', { channels: [{ bizType: 'UCHAT', bindNumber: 1, upto: 9n }] }],
   ['confirmReport', { reportId: 1n, channels: [{ bizType: 'UCHAT', bindNumber: 1, oplogIds: [9n, 300n] }] }],
   ['historyRequest', { requestNumber: 1, bizType: 'UCHAT', bindNumber: 1, before: 9n, count: 20 }],
+  ['summaryRequest', { requestNumber: 1, bindNumber: 1, count: 16, conversationsOf: 'UCHAT' }],
   ['connect', signed],
   // Browsers have no operations and parameters: those fields have no names here, and are skipped.
   [null], [null], [null],
@@ -104,6 +105,15 @@ test('repeated integers are sent packed, and accepted unpacked too', () => {
   assert.deepEqual(packed, bytesOf('12 03 01 ac 02'));
   assert.deepEqual(decodeMessage('StoredAck', packed).rereads, [1n, 300n]);
   assert.deepEqual(decodeMessage('StoredAck', bytesOf('10 01 10 ac 02')).rereads, [1n, 300n]);
+});
+
+test('the fields of conversations have their numbers', () => {
+  assert.deepEqual(encodeMessage('Entry', { conversation: 'c' }), bytesOf('4a 01 63'));
+  assert.deepEqual(encodeMessage('HistoryRequest', { conversation: 'c' }), bytesOf('42 01 63'));
+  assert.deepEqual(encodeMessage('SummaryRequest', { conversationsOf: 'UCHAT', afterConversation: 'c' }),
+    bytesOf('2a 05 5543484154 32 01 63'));
+  const page = decodeMessage('SummaryPage', bytesOf('22 03 3a 01 63 28 01 32 01 64'));
+  assert.deepEqual([page.channels[0].conversation, page.nextConversation], ['c', 'd']);
 });
 
 test('absent fields are not sent, the last of a field counts, and unknown fields are ignored', () => {

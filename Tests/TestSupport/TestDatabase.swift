@@ -71,11 +71,15 @@ package actor TestDatabase {
         try await turnstile.pass { try await made(connections: count, isMigrated: isMigrated, stores, body) }
     }
 
-    /// A connection that makes and drops databases.
-    static func ofServer() -> TestDatabase {
-        TestDatabase(
+    /// A connection that makes, migrates and drops databases. It waits for the locks of others, which do the same.
+    ///
+    /// - Parameter database: the one to migrate.
+    static func ofServer(_ database: String = "postgres", stores: StoreLayout = .single) -> TestDatabase {
+        let address = ServerAddress(host: "127.0.0.1", port: port ?? 0)
+        return TestDatabase(
             PostgresConfiguration(
-                host: "127.0.0.1", port: port ?? 0, database: "postgres", user: "mss", statementTimeout: .seconds(60)))
+                addresses: [address], database: database, user: "mss", statementTimeout: .seconds(60),
+                lockTimeout: .seconds(60)), stores: stores)
     }
 
     private static func made(
@@ -86,9 +90,13 @@ package actor TestDatabase {
         let template = isMigrated ? try await TestDatabaseTemplates.shared.name(for: stores) : "template1"
         let server = ofServer()
         try await server.execute("CREATE DATABASE \(name) TEMPLATE \(template)")
+        if isMigrated {
+            // The copy of a database lacks the rights on the database and its search path.
+            let copy = ofServer(name, stores: stores)
+            _ = try await copy.migrate(stores: stores)
+            await copy.close()
+        }
         let databases = (0..<count).map { _ in TestDatabase(name, hasTiers: isMigrated, stores: stores) }
-        // The copy of a database lacks the rights on the database and its search path.
-        if isMigrated { _ = try await databases[0].migrate(stores: stores) }
         let result = await Result { try await body(databases) }
         for database in databases { await database.close() }
         try await server.execute("DROP DATABASE \(name)")

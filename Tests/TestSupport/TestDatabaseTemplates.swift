@@ -24,7 +24,7 @@ actor TestDatabaseTemplates {
         let server = TestDatabase.ofServer()
         try await server.execute("CREATE DATABASE \(name)")
         await server.close()
-        let database = TestDatabase(name, stores: stores)
+        let database = TestDatabase.ofServer(name, stores: stores)
         _ = try await database.migrate(stores: stores)
         await database.close()
         return name

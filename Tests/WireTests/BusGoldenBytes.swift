@@ -208,5 +208,17 @@ enum BusGoldenBytes {
         "kept parameters": """
         080112103a0e0a0864656d6f5f61707012027531
         """,
+        "pushes to conversations": """
+        0801120a080122067a0463686174
+        """,
+        "fetches of conversations": """
+        0801120c08015a0808055a046368617412120802620e0a0208052a080a04636173651010
+        """,
+        "replies of conversations": """
+        0801121508029a01100a0632046368617410011a0463686174
+        """,
+        "records of conversations": """
+        0801120a08015a06420463686174
+        """,
     ]
 }

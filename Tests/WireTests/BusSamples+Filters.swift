@@ -2,7 +2,7 @@ import BusMessages
 import Foundation
 import SwiftProtobuf
 
-// Subscription parameters.
+// Subscription parameters and conversations.
 extension BusSamples {
     private static let parameter = Mss_Bus_V1_Parameter.with {
         $0.bizType = "NEWS"
@@ -77,6 +77,43 @@ extension BusSamples {
         Mss_Bus_V1_AppendCommand.with {
             $0.correlation = 1
             $0.oplog.attributes = "{\"n\":1.0}"
+        }
+    ]
+
+    static let appendsToConversations = [
+        Mss_Bus_V1_AppendCommand.with {
+            $0.correlation = 1
+            $0.oplog.conversation = "chat"
+        }
+    ]
+
+    static let conversationFetches: [Mss_Bus_V1_FetchCommand] = [
+        .with {
+            $0.correlation = 1
+            $0.history.channelID = 5
+            $0.history.conversation = "chat"
+        },
+        .with {
+            $0.correlation = 2
+            $0.summary.channels = [.with { $0.channelID = 5 }]
+            $0.summary.conversations.after = "case"
+            $0.summary.conversations.count = 16
+        },
+    ]
+
+    static let conversationReplies = [
+        Mss_Bus_V1_Reply.with {
+            $0.correlation = 2
+            $0.summary.channels = [.with { $0.conversation = "chat" }]
+            $0.summary.more = true
+            $0.summary.next = "chat"
+        }
+    ]
+
+    static let recordsOfConversations = [
+        Mss_Bus_V1_OperationCommand.with {
+            $0.correlation = 1
+            $0.recordPush.conversation = "chat"
         }
     ]
 

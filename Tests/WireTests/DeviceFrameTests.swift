@@ -50,6 +50,12 @@ import Testing
         $0.historyRequest.before = 9
         $0.historyRequest.count = 20
     }
+    private static let conversations = Mss_Device_V1_Packet.with {
+        $0.summaryRequest.requestNumber = 1
+        $0.summaryRequest.bindNumber = 1
+        $0.summaryRequest.count = 16
+        $0.summaryRequest.conversationsOf = "UCHAT"
+    }
     private static let ping = Mss_Device_V1_Packet.with { $0.ping.number = 7 }
     private static let push = Mss_Device_V1_Packet.with {
         $0.push.batches = [
@@ -107,6 +113,7 @@ import Testing
     @Test(arguments: [
         ("A device connects", connect), ("The gateway's greeting", connected), ("A ping", ping), ("Oplog 9", push),
         ("The device's answer", storedAck), ("Its report", report), ("A question", question),
+        ("The first 16 conversations", conversations),
         ("An order is updated", operation), ("The service has taken that", taken),
         ("A value is to be kept", keeping),
     ])

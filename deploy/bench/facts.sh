@@ -50,7 +50,8 @@ SELECT count(*) FROM append_oplogs(
     ARRAY(SELECT (random() * 1e15)::bigint FROM generate_series(1, 10)),
     array_fill('{"name":"James"}'::bytea, '{10}'), array_fill(false, '{10}'), array_fill(0::smallint, '{10}'),
     array_fill(''::text, '{10}'), array_fill(''::text, '{10}'), array_fill(0::smallint, '{10}'),
-    array_fill(10000::smallint, '{10}'), array_fill(0::bigint, '{10}'), array_fill(''::text, '{10}'));
+    array_fill(10000::smallint, '{10}'), array_fill(0::bigint, '{10}'), array_fill(''::text, '{10}'),
+    array_fill(''::text, '{10}'));
 SQL
     as_owner "$(printf '%s\n' /usr/lib/postgresql/*/bin/pgbench | tail -n 1)" -n -c 4 -R $((rate / 10)) -T 600 \
         -f "$folder/push.sql" mss > "$folder/pgbench.log" 2>&1 &

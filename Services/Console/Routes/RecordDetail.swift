@@ -30,7 +30,8 @@ struct RecordDetail: Sendable {
     ]
     /// The members of a push; absent ones are shown as well.
     private static let pushMembers = [
-        "target", "thirdMsgId", "osType", "appMinVersion", "appMaxVersion", "validTimeEnd", "payloadSha256",
+        "target", "thirdMsgId", "osType", "appMinVersion", "appMaxVersion", "validTimeEnd", "conversation",
+        "payloadSha256",
     ]
     /// The first members of all other records; the remaining ones follow by name.
     private static let firstMembers = [

@@ -12,6 +12,7 @@ struct RecordWords: Sendable {
     private static let absences = [
         "requestsPerSecond": "noBound", "pushesPerDay": "noBound", "verdictLifetimeSeconds": "asInstance",
         "osType": "anySystem", "appMinVersion": "noBound", "appMaxVersion": "noBound", "validTimeEnd": "asLongAsKept",
+        "conversation": "none",
         "sessionDigest": "everySession",
     ]
 

@@ -6,8 +6,8 @@ struct OplogLine: Sendable {
     let isJSON: Bool
 
     /// One line with a line feed. JSON members: bizType, oplogId (number), payload, binary (only if true; then the
-    /// payload is Base64), thirdMsgId (absent if unknown), createdAt (ms since 1970), attempt (only above 1), replay
-    /// (only if true), recalls (only for a tombstone: the id of the recalled oplog).
+    /// payload is Base64), thirdMsgId (absent if unknown), conversation (absent if none), createdAt (ms since 1970), attempt
+    /// (only above 1), replay (only if true), recalls (only for a tombstone: the id of the recalled oplog).
     func text(of oplog: SyncOplog) -> String {
         let payload = oplog.text ?? Data(oplog.payload).base64EncodedString()
         guard isJSON else {
@@ -23,6 +23,7 @@ struct OplogLine: Sendable {
         ]
         if oplog.isBinary { members.append("\"binary\":true") }
         if let id = oplog.thirdMessageID { members.append("\"thirdMsgId\":\(Self.quoted(id))") }
+        if let name = oplog.conversation { members.append("\"conversation\":\(Self.quoted(name))") }
         members.append("\"createdAt\":\(oplog.createdAt)")
         if oplog.attempt > 1 { members.append("\"attempt\":\(oplog.attempt)") }
         if oplog.isReplay { members.append("\"replay\":true") }

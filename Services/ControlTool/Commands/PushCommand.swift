@@ -47,6 +47,8 @@ struct PushContent: ParsableArguments {
     @OptionGroup var restriction: RestrictionArguments
     @Option(help: "End of validity, in milliseconds since 1970.")
     var validUntil: String?
+    @Option(help: "The conversation that the push belongs to.")
+    var conversation: String?
     @Flag(help: "Store nothing; print which devices would receive the push, and why.")
     var dryRun = false
     @Argument(help: "The payload.")
@@ -61,6 +63,7 @@ struct PushContent: ParsableArguments {
         members["appMinVersion"] = restriction.minVersion
         members["appMaxVersion"] = restriction.maxVersion
         members["validTimeEnd"] = validUntil
+        members["conversation"] = conversation
         let query = [("instanceId", instance), ("dryRun", dryRun ? "true" : nil)]
         try APIClient.show(try await api.call("sync/\(scope)", query, body: members))
     }
@@ -78,6 +81,7 @@ struct PushContent: ParsableArguments {
             $0.minimumVersion = restriction.minVersion ?? ""
             $0.maximumVersion = restriction.maxVersion ?? ""
             $0.validUntilMs = validUntil.flatMap { Int64($0) } ?? 0
+            $0.conversation = conversation ?? ""
         }
         try await ControlClient.with { client in _ = try await client.operate { $0.recordPush = push } }
     }

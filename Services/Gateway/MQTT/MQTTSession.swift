@@ -251,6 +251,9 @@ struct MQTTSession {
         if !entry.thirdMessageID.isEmpty {
             publish.userProperties.append(MQTTUserProperty("thirdMsgId", entry.thirdMessageID))
         }
+        if !entry.conversation.isEmpty {
+            publish.userProperties.append(MQTTUserProperty("conversation", entry.conversation))
+        }
         if entry.attempt > 1 { publish.userProperties.append(MQTTUserProperty("attempt", "\(entry.attempt)")) }
         return send(delivery, publish, quality)
     }

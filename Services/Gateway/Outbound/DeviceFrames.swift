@@ -77,7 +77,7 @@ extension Mss_Device_V1_Packet {
 
     static func summaryPage(
         _ requestNumber: UInt32, _ refusal: Mss_Device_V1_RequestRefusal = .none, bindNumber: UInt32,
-        channels: [Mss_Device_V1_ChannelSummary] = [], more: Bool = false
+        channels: [Mss_Device_V1_ChannelSummary] = [], more: Bool = false, nextConversation: String = ""
     ) -> Self {
         .with {
             $0.summaryPage.requestNumber = requestNumber
@@ -85,6 +85,7 @@ extension Mss_Device_V1_Packet {
             $0.summaryPage.bindNumber = bindNumber
             $0.summaryPage.channels = channels
             $0.summaryPage.more = more
+            $0.summaryPage.nextConversation = nextConversation
         }
     }
 }
@@ -121,6 +122,7 @@ extension Oplog {
             $0.createdAtMs = createdAt.milliseconds
             $0.recalls = recalls?.value ?? 0
             $0.validUntilMs = validUntil.milliseconds
+            $0.conversation = conversation
         }
     }
 }

@@ -10,7 +10,11 @@ struct OutboundBatch {
     let channelID: Int64
 
     /// An upper bound of its size in a frame, in bytes.
-    var bytes: Int { batch.entries.reduce(64) { $0 + $1.payload.count + 128 } }
+    var bytes: Int {
+        batch.entries.reduce(64) {
+            $0 + $1.payload.count + $1.thirdMessageID.utf8.count + $1.conversation.utf8.count + 128
+        }
+    }
 
     /// Whether the batch belongs to a bind. Data of another user is dropped. It was not stored, so it is sent again when
     /// that user is bound.

@@ -179,6 +179,7 @@ final class SessionCommandSender: Sendable {
                 $0.history.slot = UInt32(read.traits.slot.number)
                 $0.history.ownerDeviceID = read.onlyOwner?.text ?? ""
                 $0.history.filter = read.filter.text
+                $0.history.conversation = read.conversation
             }
         } completion: { result in
             var page: Mss_Bus_V1_HistoryReply?
@@ -195,6 +196,10 @@ final class SessionCommandSender: Sendable {
                 $0.summary.operatingSystem = Mss_Bus_V1_OperatingSystem(read.traits.operatingSystem)
                 $0.summary.appVersion = read.traits.appVersion
                 $0.summary.slot = UInt32(read.traits.slot.number)
+                if let conversations = read.conversations {
+                    $0.summary.conversations.after = conversations.after
+                    $0.summary.conversations.count = UInt32(conversations.count)
+                }
                 $0.summary.channels = read.channels.map { channel in
                     .with {
                         $0.channelID = channel.channelID

@@ -96,9 +96,11 @@ struct HistoryRead: Hashable, Sendable {
     var onlyOwner: DeviceID?
     /// Only entries that pass this filter.
     var filter = ResolvedFilter.everything
+    /// Only entries of this conversation; empty: all.
+    var conversation = ""
 }
 
-/// A request for a summary of channels.
+/// A request for a summary of channels, or of the conversations of one.
 struct SummaryRead: Hashable, Sendable {
     /// One of the channels.
     struct Channel: Hashable, Sendable {
@@ -112,10 +114,19 @@ struct SummaryRead: Hashable, Sendable {
         var filter = ResolvedFilter.everything
     }
 
+    /// The conversations that are requested.
+    struct Conversations: Hashable, Sendable {
+        /// Only those after this one; empty: from the first.
+        var after: String
+        var count: Int
+    }
+
     /// The id of the request in its session.
     var id: UInt64
     var channels: [Channel]
     var traits: DeviceTraits
+    /// Set: the conversations of the one channel.
+    var conversations: Conversations?
 }
 
 /// An app's confirmations and resends, by channel.

@@ -23,7 +23,8 @@ extension SessionRequests {
     ) -> [SessionAction] {
         let (number, identity) = (request.requestNumber, eligibility.identity)
         guard eligibility.registration.isOpen else { return [.answer(.historyPage(number, .tryAgain))] }
-        guard (1...UInt32(Limits.historyPageOplogs)).contains(request.count), request.after >= 0, request.before >= 0
+        guard (1...UInt32(Limits.historyPageOplogs)).contains(request.count), request.after >= 0, request.before >= 0,
+            Self.isConversation(request.conversation)
         else { return [.answer(.historyPage(number, .invalid))] }
         let bizType = BizType(request.bizType)
         guard let kind = context.configuration(identity.instanceID, bizType)?.kind else {
@@ -46,7 +47,8 @@ extension SessionRequests {
                     before: OplogID(request.before), count: Int(request.count), isOldestFirst: request.oldestFirst,
                     traits: identity.traits,
                     onlyOwner: eligibility.onlyOwner(key, in: context),
-                    filter: eligibility.filters[cursor.channelID]?.current ?? .everything))
+                    filter: eligibility.filters[cursor.channelID]?.current ?? .everything,
+                    conversation: request.conversation))
         ]
     }
 
@@ -99,6 +101,9 @@ extension SessionRequests {
             request.bindNumber == identity.bindNumber
         else { return page(.invalid) }
         guard context.holdsLease, !registration.opensBind else { return page(.tryAgain) }
+        if !request.conversationsOf.isEmpty {
+            return readConversations(request, of: window, by: eligibility, in: context)
+        }
         let after = request.afterBizType.utf8
         let keys = window.cursors.keys
             .filter { key in
@@ -125,6 +130,41 @@ extension SessionRequests {
         guard let id = opened else { return page(.tryAgain) }
         let places = asked.map { place(of: $0.1, $0.0, by: eligibility, in: context) }
         return [.readSummary(SummaryRead(id: id, channels: places, traits: identity.traits))]
+    }
+
+    private mutating func readConversations(
+        _ request: Mss_Device_V1_SummaryRequest, of window: DeliveryWindow, by eligibility: Eligibility,
+        in context: SessionContext
+    ) -> [SessionAction] {
+        let (number, identity) = (request.requestNumber, eligibility.identity)
+        func page(_ refusal: Mss_Device_V1_RequestRefusal) -> [SessionAction] {
+            [.answer(.summaryPage(number, refusal, bindNumber: request.bindNumber))]
+        }
+        guard Self.isConversation(request.afterConversation) else { return page(.invalid) }
+        let bizType = BizType(request.conversationsOf)
+        guard let kind = context.configuration(identity.instanceID, bizType)?.kind else { return page(.notEligible) }
+        let key = ChannelKey(kind: kind, bizType: bizType)
+        if let refusal = refusal(
+            of: key, bindNumber: request.bindNumber, in: window, by: eligibility, in: context)
+        {
+            return page(refusal)
+        }
+        guard let cursor = window.cursors[key] else { return page(.none) }
+        let asked = Request(
+            number: number, bindNumber: request.bindNumber, channels: [(key, cursor.channelID)],
+            isOfConversations: true)
+        guard let id = open(asked) else { return page(.tryAgain) }
+        return [
+            .readSummary(
+                SummaryRead(
+                    id: id, channels: [place(of: cursor, key, by: eligibility, in: context)], traits: identity.traits,
+                    conversations: SummaryRead.Conversations(
+                        after: request.afterConversation, count: Int(request.count))))
+        ]
+    }
+
+    private static func isConversation(_ name: String) -> Bool {
+        name.utf16.count <= Limits.conversationUnits && !name.utf8.contains(0)
     }
 
     private func place(
@@ -154,17 +194,21 @@ extension SessionRequests {
             [.answer(.summaryPage(request.number, refusal, bindNumber: request.bindNumber))]
         }
         guard request.bindNumber == identity.bindNumber else { return .answered(refused(.invalid)) }
-        guard let reply, reply.channels.count == request.channels.count else { return .answered(refused(.tryAgain)) }
+        guard let reply, request.isOfConversations || reply.channels.count == request.channels.count else {
+            return .answered(refused(.tryAgain))
+        }
+        // A change since the request makes the page wrong. The device requests it again.
+        let isWithheld = request.channels.contains { window.withholding($0.key, by: eligibility, in: context) != nil }
+        guard !isWithheld else { return .answered(refused(.tryAgain)) }
         var summaries: [Mss_Device_V1_ChannelSummary] = []
-        for (channel, standing) in zip(request.channels, reply.channels) {
+        for (place, standing) in reply.channels.enumerated() {
+            let channel = request.channels[request.isOfConversations ? 0 : place]
             if standing.notOwner { return .notOwner(refused(.tryAgain)) }
             let last = standing.hasLast ? Oplog(bus: standing.last) : nil
-            // A change since the request makes the page wrong. The device requests it again.
-            guard window.withholding(channel.key, by: eligibility, in: context) == nil,
-                last.map({
-                    request.allows($0, of: channel.channelID, for: identity.traits, now: context.databaseTime)
-                }) ?? true
-            else { return .answered(refused(.tryAgain)) }
+            let isAllowed = last.map {
+                request.allows($0, of: channel.channelID, for: identity.traits, now: context.databaseTime)
+            }
+            guard isAllowed ?? true else { return .answered(refused(.tryAgain)) }
             summaries.append(
                 .with {
                     $0.kind = channel.key.kind.wire
@@ -173,12 +217,14 @@ extension SessionRequests {
                     $0.syncPoint = standing.syncPoint
                     if let last { $0.last = last.wire }
                     $0.waiting = standing.waiting
+                    $0.conversation = standing.conversation
                 })
         }
         return .answered([
             .answer(
                 .summaryPage(
-                    request.number, bindNumber: request.bindNumber, channels: summaries, more: request.hasMore))
+                    request.number, bindNumber: request.bindNumber, channels: summaries,
+                    more: request.hasMore || reply.more, nextConversation: reply.next))
         ])
     }
 

@@ -16,14 +16,20 @@ struct SessionRequests {
         let channels: [Channel]
         /// For a summary: more channels follow on the next page.
         let hasMore: Bool
+        /// A summary of the conversations of the one channel.
+        let isOfConversations: Bool
         /// Oplogs that were recalled after the request was sent. The reply may still contain them.
         fileprivate var recalled: [Int64: Set<OplogID>] = [:]
 
-        init(number: UInt32, bindNumber: UInt32, channels: [Channel], hasMore: Bool = false) {
+        init(
+            number: UInt32, bindNumber: UInt32, channels: [Channel], hasMore: Bool = false,
+            isOfConversations: Bool = false
+        ) {
             self.number = number
             self.bindNumber = bindNumber
             self.channels = channels
             self.hasMore = hasMore
+            self.isOfConversations = isOfConversations
         }
 
         /// Whether an oplog of the reply may be sent: it was not recalled, and it is not skipped by the rules.

@@ -18,6 +18,7 @@ extension BackendQueryHandler {
         let appMaxVersion: String?
         /// Milliseconds since 1970; nil: as long as the instance keeps it.
         let validTimeEnd: Int64?
+        let conversation: String?
     }
 
     /// Writes the audit record of a push before an operator makes it. A repeated command writes a second record.
@@ -35,7 +36,8 @@ extension BackendQueryHandler {
             osType: system,
             appMinVersion: push.minimumVersion.isEmpty ? nil : push.minimumVersion,
             appMaxVersion: push.maximumVersion.isEmpty ? nil : push.maximumVersion,
-            validTimeEnd: push.validUntilMs == 0 ? nil : push.validUntilMs)
+            validTimeEnd: push.validUntilMs == 0 ? nil : push.validUntilMs,
+            conversation: push.conversation.isEmpty ? nil : push.conversation)
         let content = RecordStore.Push(
             bizType: BizType(push.oplog.bizType), target: push.oplog.linkToken,
             thirdMessageID: ThirdMessageID(push.oplog.thirdMessageID), payload: [UInt8](push.payload),

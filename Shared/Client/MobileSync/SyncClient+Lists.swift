@@ -7,13 +7,17 @@ extension SyncClient {
     ///
     /// - Parameters:
     ///   - bizType: the Sync ID.
+    ///   - conversation: only oplogs of this conversation; nil for all.
     ///   - before: nil for the newest oplogs; for older ones, the last id of the previous result.
     ///   - count: the most oplogs to return, 1 to 1,000; other values are clamped. 50 by default.
-    /// - Throws: `SyncError.notEligible` when the server does not give this data to this device and user now; `store`.
+    /// - Throws: `SyncError.notEligible` when the server does not give this data to this device and user now; `store`;
+    ///   `invalidArgument` for a conversation that has not 1 to 100 UTF-16 units, or has NUL.
     public func history(
-        of bizType: String, before: Int64? = nil, count: Int = 50
+        of bizType: String, conversation: String? = nil, before: Int64? = nil, count: Int = 50
     ) async throws(SyncError) -> SyncHistory {
-        try await ServerLists(engine: engine).history(of: bizType, before: before, count: min(max(count, 1), 1_000))
+        try ArgumentCheck.conversation(conversation)
+        return try await ServerLists(engine: engine).history(
+            of: bizType, conversation, before: before, count: min(max(count, 1), 1_000))
     }
 
     /// Returns the newest oplogs of a Sync ID below an id that are in the local store, newest first, without a request
@@ -21,12 +25,13 @@ extension SyncClient {
     ///
     /// - Returns: `isComplete` is false when the store lacks oplogs in between; `hasMore` is true when there are older
     ///   ones in the store, or can be on the server.
-    /// - Throws: `SyncError.store`.
+    /// - Throws: `SyncError.store`; `invalidArgument` as `history`.
     public func localHistory(
-        of bizType: String, before: Int64? = nil, count: Int = 50
+        of bizType: String, conversation: String? = nil, before: Int64? = nil, count: Int = 50
     ) async throws(SyncError) -> SyncHistory {
+        try ArgumentCheck.conversation(conversation)
         let count = min(max(count, 1), 1_000)
-        let local = try await engine.localHistory(of: bizType, before: before, count: count)
+        let local = try await engine.localHistory(of: bizType, conversation, before: before, count: count)
         return SyncHistory(
             oplogs: local.allStored, hasMore: local.allStored.count >= count || local.requestBefore != nil,
             isComplete: local.oplogs.count == local.allStored.count)
@@ -37,10 +42,30 @@ extension SyncClient {
     ///
     /// - Parameters:
     ///   - bizType: the Sync ID.
+    ///   - conversation: only oplogs of this conversation; nil for all.
     ///   - count: the most oplogs in one list, 1 to 1,000; other values are clamped. 50 by default.
-    public func observe(_ bizType: String, count: Int = 50) -> SyncOplogObservation {
+    public func observe(_ bizType: String, conversation: String? = nil, count: Int = 50) -> SyncOplogObservation {
         SyncOplogObservation(
-            engine: engine, sharedState: sharedState, bizType: bizType, limit: min(max(count, 1), 1_000))
+            engine: engine, sharedState: sharedState, bizType: bizType, conversation: conversation,
+            limit: min(max(count, 1), 1_000))
+    }
+
+    /// Returns the conversations of a Sync ID on the device and on the server, the one with the newest oplog first.
+    /// Without an answer of the gateway, or when this device and user may not receive the data now, the result contains
+    /// only those on the device.
+    ///
+    /// - Throws: `SyncError.notEligible` when another user was bound meanwhile; `store`.
+    public func conversations(of bizType: String) async throws(SyncError) -> [SyncConversation] {
+        try await ServerLists(engine: engine).conversations(of: bizType)
+    }
+
+    /// Stores on the device that the user has read a conversation up to an oplog: `SyncConversation.unread` counts the
+    /// later ones. A lower id than before has no effect, and neither has a Sync ID without data. It confirms nothing.
+    ///
+    /// - Throws: `SyncError.store`; `invalidArgument` as `history`.
+    public func markRead(_ conversation: String, of bizType: String, upTo oplogID: Int64) async throws(SyncError) {
+        try ArgumentCheck.conversation(conversation)
+        try await engine.markRead(conversation, of: bizType, upTo: oplogID)
     }
 
     /// Returns the state of each channel of the device and the bound user, on the device and on the server, in the

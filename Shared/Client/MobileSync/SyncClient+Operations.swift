@@ -21,7 +21,7 @@ extension SyncClient {
 
     /// Checks and stores operations, and has the connection send them.
     func add(_ operations: [SyncOperation], ofUser userID: String, isCall: Bool) throws(SyncError) {
-        try Self.check(userID, "userID")
+        try ArgumentCheck.identifier(userID, "userID")
         let time = engine.outbox.clock()
         let models = operations.map { $0.model(at: time) }
         for model in models {

@@ -19,7 +19,7 @@ extension SyncClient {
     public func setParameter(
         _ name: String, of bizType: String, to value: SyncParameterValue?, kind: SyncParameterKind = .client
     ) async throws(SyncError) {
-        try Self.checkNotReserved(bizType)
+        try ArgumentCheck.bizType(bizType)
         guard (1...Limits.subscriptionNameUnits).contains(name.utf16.count), !name.utf8.contains(0) else {
             throw SyncError(
                 .invalidArgument, "a parameter's name has 1 to \(Limits.subscriptionNameUnits) characters")

@@ -28,8 +28,8 @@ public final class SyncClient: Sendable {
     /// - Throws: `SyncError` when the configuration, the certificate files or the store cannot be used; `storeInUse`
     ///   when another client or process still holds the store after 1 s.
     public init(configuration: SyncClientConfiguration, logger: Logger) throws(SyncError) {
-        try Self.check(configuration.instanceID, "instanceID")
-        try Self.check(configuration.deviceID, "deviceID")
+        try ArgumentCheck.identifier(configuration.instanceID, "instanceID")
+        try ArgumentCheck.identifier(configuration.deviceID, "deviceID")
         try configuration.checkLimits()
         self.configuration = configuration
         self.logger = logger
@@ -172,7 +172,7 @@ public final class SyncClient: Sendable {
     ///     and then refuses the bind.
     /// - Throws: `SyncError.invalidArgument` when an id breaks its limit.
     public func bind(userID: String, sessionID: String) throws(SyncError) {
-        try Self.check(userID, "userID")
+        try ArgumentCheck.identifier(userID, "userID")
         guard sessionID.utf16.count <= Limits.longestSessionUnits else {
             throw SyncError(.invalidArgument, "sessionID must have at most \(Limits.longestSessionUnits) characters")
         }
@@ -247,7 +247,7 @@ public final class SyncClient: Sendable {
     /// - Throws: `SyncError.store`; `invalidArgument` for an invalid Sync ID, or when 200 Sync IDs are already
     ///   suspended.
     public func suspend(_ bizType: String) async throws(SyncError) {
-        try Self.checkNotReserved(bizType)
+        try ArgumentCheck.bizType(bizType)
         try await engine.setSuspended(true, bizType: bizType)
     }
 
@@ -265,7 +265,7 @@ public final class SyncClient: Sendable {
     ///
     /// - Throws: `SyncError.store`; `invalidArgument` for an invalid Sync ID.
     public func recover(_ bizType: String) async throws(SyncError) {
-        try Self.checkNotReserved(bizType)
+        try ArgumentCheck.bizType(bizType)
         try await engine.beginRecovery(of: bizType)
     }
 
@@ -273,7 +273,7 @@ public final class SyncClient: Sendable {
     ///
     /// - Throws: as `suspend`.
     public func unsubscribe(_ bizType: String) async throws(SyncError) {
-        try Self.checkNotReserved(bizType)
+        try ArgumentCheck.bizType(bizType)
         try await engine.unsubscribe(bizType)
     }
 
@@ -296,24 +296,4 @@ public final class SyncClient: Sendable {
 
     /// The number of damaged stores at this path that were replaced, over all starts of the app.
     public var storesReplaced: Int { SQLiteFile.replacements(of: configuration.storePath) }
-
-    /// Throws for an invalid Sync ID, and for the Sync ID that the client itself reads.
-    static func checkNotReserved(_ bizType: String) throws(SyncError) {
-        try checkBizType(bizType)
-        guard !bizType.isSame(as: ReservedSyncID.results.text) else {
-            throw SyncError(.invalidArgument, "\(bizType) is reserved for the client; use operationResults()")
-        }
-    }
-
-    private static func checkBizType(_ bizType: String) throws(SyncError) {
-        guard (1...Limits.bizTypeUnits).contains(bizType.utf16.count), !bizType.utf8.contains(0) else {
-            throw SyncError(.invalidArgument, "a Sync ID has 1 to \(Limits.bizTypeUnits) characters without NUL")
-        }
-    }
-
-    static func check(_ text: String, _ name: String) throws(SyncError) {
-        guard (1...Limits.linkTokenUnits).contains(text.utf16.count), !text.utf8.contains(0) else {
-            throw SyncError(.invalidArgument, "\(name) must have 1 to \(Limits.linkTokenUnits) characters without NUL")
-        }
-    }
 }

@@ -70,7 +70,7 @@ extension SyncModel.Oplog {
                 share: DeviceShare(start: Int(bus.shareStart), size: Int(bus.shareSize))),
             validUntil: WallTime(milliseconds: bus.validUntilMs), createdAt: WallTime(milliseconds: bus.createdAtMs),
             isPersistent: bus.persistent, recalls: bus.recalls == 0 ? nil : OplogID(bus.recalls),
-            attributes: bus.attributes)
+            attributes: bus.attributes, conversation: bus.conversation)
     }
 
     /// The oplog as a bus message.
@@ -92,6 +92,7 @@ extension SyncModel.Oplog {
             $0.persistent = isPersistent
             $0.recalls = recalls?.value ?? 0
             $0.attributes = attributes
+            $0.conversation = conversation
         }
     }
 }

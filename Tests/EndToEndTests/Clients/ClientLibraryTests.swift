@@ -115,6 +115,46 @@ extension RunningSystem {
         }
 
         @Test(
+            "D19: conversations by pushes of the tool: listed with unread counts, read page by page, also on a new device"
+        )
+        func conversations() async throws {
+            for (number, name) in ["case 7", "chat", "case 7", nil, "chat", "case 7"].enumerated() {
+                let pushed = try await stack.tool(
+                    [
+                        "push", "--api", "http://127.0.0.1:\(stack.apis[0])", "--instance", Stack.instance,
+                        "--biz-type", "UCHAT",
+                        "--to", "talk", "--id", "talk-\(number)", "\(number)",
+                    ] + (name.map { ["--conversation", $0] } ?? []))
+                try #require(pushed.status == 0, "\(pushed.output)")
+            }
+            let app = try SDKApp(stack, device: "talk-d")
+            try await app.running {
+                try app.client.bind(userID: "talk", sessionID: "s")
+                try await app.shows(["0", "1", "2", "3", "4", "5"])
+                let listed = try await app.client.conversations(of: "UCHAT")
+                #expect(listed.map(\.name) == ["case 7", "chat"] && listed.map(\.last.text) == ["5", "4"])
+                #expect(listed.map(\.unread) == [3, 2])
+                try await app.client.markRead("case 7", of: "UCHAT", upTo: listed[0].last.oplogID)
+                #expect(try await app.client.conversations(of: "UCHAT").map(\.unread) == [0, 2])
+            }
+            // The gateway returns no conversations of a suspended Sync ID.
+            let other = try SDKApp(stack, device: "talk-e")
+            try await other.client.suspend("UCHAT")
+            try await other.running {
+                try other.client.bind(userID: "talk", sessionID: "s")
+                try await eventually("caught up", within: .seconds(10)) { other.client.isCaughtUp }
+                #expect(try await other.client.conversations(of: "UCHAT").isEmpty)
+                try await other.client.resume("UCHAT")
+                try await other.shows(["0", "1", "2", "3", "4", "5"])
+                let page = try await other.client.history(of: "UCHAT", conversation: "case 7", count: 2)
+                #expect(page.oplogs.map(\.text) == ["5", "2"] && page.hasMore)
+                let rest = try await other.client.history(
+                    of: "UCHAT", conversation: "case 7", before: page.oplogs[1].oplogID)
+                #expect(rest.oplogs.map(\.text) == ["0"] && !rest.hasMore)
+            }
+        }
+
+        @Test(
             "K4: killed again and again while it stores and confirms: every oplog arrives, in order, and none repeats")
         func killed() async throws {
             let times = TestGear.count(10, soak: 50)

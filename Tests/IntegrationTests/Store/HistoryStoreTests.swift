@@ -10,7 +10,8 @@ import Testing
     .enabled(if: TestDatabase.port != nil, "needs MSS_TEST_POSTGRES_PORT"))
 struct HistoryStoreTests {
     private static func push(
-        _ key: String, to user: String = "u", targeting: Targeting = .everyone, validUntil: Int64 = 0
+        _ key: String, to user: String = "u", targeting: Targeting = .everyone, validUntil: Int64 = 0,
+        conversation: String = ""
     ) -> OplogStore.Append {
         OplogStore.Append(
             address: ChannelAddress(
@@ -18,14 +19,16 @@ struct HistoryStoreTests {
             oplog: Oplog(
                 id: .zero, thirdMessageID: ThirdMessageID(key), payload: Array(key.utf8), isBinary: false,
                 targeting: targeting, validUntil: WallTime(milliseconds: validUntil),
-                createdAt: WallTime(milliseconds: 0), isPersistent: true))
+                createdAt: WallTime(milliseconds: 0), isPersistent: true, conversation: conversation))
     }
 
     private static func candidates(
-        _ channel: Int64, after: Int64 = 0, before: Int64 = .max, oldestFirst: Bool = false, limit: Int = 100
+        _ channel: Int64, _ conversation: String = "", after: Int64 = 0, before: Int64 = .max,
+        oldestFirst: Bool = false, limit: Int = 100
     ) -> Query<[HistoryStore.Candidate]> {
         HistoryStore.candidates(
-            of: channel, after: OplogID(after), before: OplogID(before), oldestFirst: oldestFirst, limit: limit)
+            of: channel, conversation, after: OplogID(after), before: OplogID(before), oldestFirst: oldestFirst,
+            limit: limit)
     }
 
     @Test("a range is open at both ends and is returned in the requested order, up to the requested length")
@@ -107,6 +110,72 @@ struct HistoryStoreTests {
             let many = try await reads(upto: 10_000)
             #expect(zip(few, [21, 21, 21, 1_001, 20, 1_000]).allSatisfy { $0 <= $1 + 6 }, "\(few)")
             #expect(zip(few, many).allSatisfy { $1 <= $0 + 6 }, "\(few) and \(many): one more for each partition")
+        }
+    }
+
+    @Test("D19: the oplogs of one conversation, and the conversations in byte order with the counts above a position")
+    func conversations() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            let android = Targeting(operatingSystem: .android)
+            let stored = try await database.append([
+                Self.push("1", conversation: "chat"), Self.push("2", conversation: "Case"), Self.push("3"),
+                Self.push("4", conversation: "chat"), Self.push("5", targeting: android, conversation: "chat"),
+                Self.push("6", validUntil: 1_000, conversation: "ended"), Self.push("7", conversation: "É"),
+                // The same letters in other bytes.
+                Self.push("8", conversation: "E\u{301}"),
+            ])
+            let channel = stored[0].channelID
+            _ = try await database.append([Self.push("other", to: "v", conversation: "other")])
+            func ids(_ query: Query<[HistoryStore.Candidate]>) async throws -> [Int64] {
+                try await database.run(query).map(\.id.value)
+            }
+            #expect(try await ids(Self.candidates(channel, "chat")) == [5, 4, 1])
+            #expect(try await ids(Self.candidates(channel, "chat", after: 1, before: 5)) == [4])
+            #expect(try await ids(Self.candidates(channel, "cha")) == [])
+            let read = try await database.run(HistoryStore.oplogs(of: channel, ids: [OplogID(1), OplogID(3)]))
+            #expect(read.map(\.conversation) == ["chat", ""])
+            let page = try await database.run(OplogStore.page(of: channel, after: .zero, limit: 2))
+            #expect(page.map(\.conversation) == ["chat", "Case"])
+            func conversations(
+                after name: String = "", above position: Int64 = 0, limit: Int = 10
+            ) async throws -> [HistoryStore.Conversation] {
+                try await database.run(
+                    HistoryStore.conversations(
+                        of: channel, after: name, above: OplogID(position), limit: limit))
+            }
+            let all = try await conversations()
+            #expect(
+                all.map { Array($0.name.utf8) } == ["Case", "E\u{301}", "chat", "ended", "É"].map { Array($0.utf8) })
+            #expect(all.map { $0.waiting.values.reduce(0, +) } == [1, 1, 3, 0, 1])
+            #expect(all[2].waiting == [.everyone: 2, android: 1])
+            #expect(try await conversations(after: "E\u{301}", limit: 1).map(\.name) == ["chat"])
+            let rest = try await conversations(after: "chat", above: 6)
+            #expect(rest.map(\.name) == ["ended", "É"] && rest[1].waiting == [.everyone: 1])
+            #expect(try await conversations(above: 4)[2].waiting == [android: 1])
+            #expect(try await conversations(after: "É").isEmpty)
+        }
+    }
+
+    @Test("D19: a conversation is found by its index, however many oplogs the channel and other conversations have")
+    func costOfConversations() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            let channel = try await database.append([Self.push("first")])[0].channelID
+            try await database.fill(channel, from: 2, to: 10_000)
+            try await database.execute(
+                """
+                UPDATE oplog SET conversation = CASE WHEN oplog_id % 1000 = 0 THEN 'rare' ELSE 'many' END
+                WHERE oplog_id % 2 = 0;
+                ANALYZE oplog
+                """)
+            let page = try await database.oplogsRead(by: Self.candidates(channel, "rare", limit: 21).statement)
+            let names = HistoryStore.conversations(of: channel, after: "", above: OplogID(9_990), limit: 17)
+            let listed = try await database.oplogsRead(by: names.statement)
+            #expect(page <= 10 + 6 && listed <= 30, "\(page) and \(listed) rows")
+            #expect(try await database.run(names).map(\.name) == ["many", "rare"])
         }
     }
 

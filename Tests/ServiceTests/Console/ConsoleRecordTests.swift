@@ -55,7 +55,7 @@ import Testing
             values(least) == [
                 "Target id": "u1", "Unique data id": "m1", "System": "every system", "Version from": "no limit",
                 "Version to": "no limit", "Valid until": "the instance's retention",
-                "SHA-256 of the content": "00",
+                "Conversation": "none", "SHA-256 of the content": "00",
             ])
         let dated = detail(.createSync, after: #"{"thirdMsgId":"m1","validTimeEnd":1767225600000}"#, .chinese)
         #expect(dated.groups[0].lines.first { $0.name == "有效期至" }?.at == 1_767_225_600_000)

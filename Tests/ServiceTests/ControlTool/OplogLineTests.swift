@@ -6,11 +6,12 @@ import Testing
 
 @Suite("OplogLine: the output of mssctl listen") struct OplogLineTests {
     private func oplog(
-        _ payload: String = "hi", attempt: Int = 1, isReplay: Bool = false, recalls: Int64? = nil
+        _ payload: String = "hi", conversation: String? = nil, attempt: Int = 1, isReplay: Bool = false,
+        recalls: Int64? = nil
     ) -> SyncOplog {
         SyncOplog(
-            bizType: "B", oplogID: 7, payload: Array(payload.utf8), isBinary: false, thirdMessageID: "m", createdAt: 0,
-            userID: nil, recalls: recalls, isReplay: isReplay, channelRow: 1,
+            bizType: "B", oplogID: 7, payload: Array(payload.utf8), isBinary: false, thirdMessageID: "m",
+            conversation: conversation, createdAt: 0, userID: nil, recalls: recalls, isReplay: isReplay, channelRow: 1,
             state: ResendLadder.State(repeats: attempt - 1, handOuts: attempt))
     }
 
@@ -19,6 +20,8 @@ import Testing
         #expect(
             OplogLine(isJSON: true).text(of: oplog())
                 == #"{"bizType":"B","oplogId":7,"payload":"hi","thirdMsgId":"m","createdAt":0}"# + "\n")
+        #expect(
+            OplogLine(isJSON: true).text(of: oplog(conversation: "a \"b\"")).contains(#","conversation":"a \"b\"","#))
     }
 
     @Test("repeats, replays and recalls are named") func unusual() {

@@ -324,6 +324,81 @@ struct SessionRequestTests {
         #expect(none.map(\.refusal) == [.none] && none[0].channels.isEmpty && !none[0].more)
     }
 
+    // MARK: Conversations
+
+    private static func conversations(
+        of bizType: String = "B", after: String = "", bind: UInt32 = 1, count: UInt32 = 2, on bench: inout Bench
+    ) -> [SessionAction] {
+        bench.receive {
+            $0.summaryRequest.requestNumber = 1
+            $0.summaryRequest.bindNumber = bind
+            $0.summaryRequest.count = count
+            $0.summaryRequest.conversationsOf = bizType
+            $0.summaryRequest.afterConversation = after
+        }
+    }
+
+    @Test("D19: conversations are read from one channel as asked, and each is a row of the page")
+    func conversations() throws {
+        var bench = Bench()
+        bench.open([("B", 3, 10, 4)])
+        let history = try #require(Self.history(on: &bench) { $0.conversation = "chat" }.historyReads.first)
+        #expect(history.conversation == "chat")
+        let read = try #require(Self.conversations(after: "a", on: &bench).summaryReads.first)
+        #expect(read.channels.map(\.channelID) == [3])
+        #expect(read.conversations == SummaryRead.Conversations(after: "a", count: 2))
+        let reply = Mss_Bus_V1_SummaryReply.with {
+            $0.channels = ["b", "c"].map { name in
+                var row = Self.standing(last: 9, waiting: 2)
+                row.conversation = name
+                return row
+            }
+            $0.more = true
+            $0.next = "c"
+        }
+        let page = try #require(bench.handle(.summaryRead(reply, of: read.id)).summaryPages.first)
+        #expect(page.refusal == .none && page.more && page.nextConversation == "c")
+        #expect(page.channels.map(\.conversation) == ["b", "c"] && page.channels.allSatisfy { $0.bizType == "B" })
+        #expect(page.channels.allSatisfy { $0.last.oplogID == 9 && $0.waiting == 2 && $0.head == 10 })
+        let last = try #require(Self.conversations(after: "c", on: &bench).summaryReads.first)
+        let end = bench.handle(.summaryRead(Mss_Bus_V1_SummaryReply(), of: last.id)).summaryPages.first
+        #expect(
+            end?.refusal == Mss_Device_V1_RequestRefusal.none && end?.channels.isEmpty == true && end?.more == false)
+    }
+
+    @Test("D19: conversations are refused like a history, also when the owner has changed meanwhile")
+    func refusedConversations() throws {
+        var bench = Bench()
+        bench.open([("B", 3, 10, 4)])
+        func refusal(_ actions: [SessionAction]) -> Mss_Device_V1_RequestRefusal? {
+            actions.summaryPages.first?.refusal
+        }
+        let long = String(repeating: "c", count: 101)
+        #expect(refusal(Self.conversations(of: "NONE", on: &bench)) == .notEligible)
+        #expect(refusal(Self.conversations(after: long, on: &bench)) == .invalid)
+        #expect(refusal(Self.conversations(after: "a\0", on: &bench)) == .invalid)
+        #expect(refusal(Self.conversations(bind: 2, on: &bench)) == .invalid)
+        #expect(refusal(Self.conversations(count: 17, on: &bench)) == .invalid)
+        #expect(Self.history(on: &bench) { $0.conversation = long }.historyPages.map(\.refusal) == [.invalid])
+        let read = try #require(Self.conversations(on: &bench).summaryReads.first)
+        let other = Mss_Bus_V1_SummaryReply.with { $0.channels = [.with { $0.notOwner = true }] }
+        #expect(bench.handle(.summaryRead(other, of: read.id)).summaryPages.map(\.refusal) == [.tryAgain])
+        let again = try #require(Self.conversations(on: &bench).summaryReads.first)
+        _ = bench.receive { $0.subscriptions.suspended = ["B"] }
+        let reply = Mss_Bus_V1_SummaryReply.with { $0.channels = [Self.standing(last: 9)] }
+        #expect(bench.handle(.summaryRead(reply, of: again.id)).summaryPages.map(\.refusal) == [.tryAgain])
+        #expect(refusal(Self.conversations(on: &bench)) == .notEligible)
+        _ = bench.receive { $0.subscriptions.suspended = [] }
+        let empty = try #require(Self.conversations(on: &bench).summaryReads.first)
+        _ = bench.receive { $0.subscriptions.suspended = ["B"] }
+        let next = Mss_Bus_V1_SummaryReply.with {
+            $0.more = true
+            $0.next = "secret"
+        }
+        let page = bench.handle(.summaryRead(next, of: empty.id)).summaryPages.first
+        #expect(page?.refusal == .tryAgain && page?.nextConversation.isEmpty == true, "no row names the channel")
+    }
+
     @Test("an outdated summary must be requested again, and one of another bind is invalid")
     func summaryChangedMeanwhile() throws {
         func refusal(

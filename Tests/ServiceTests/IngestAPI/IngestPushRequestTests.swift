@@ -50,6 +50,25 @@ struct IngestPushRequestTests {
         }
     }
 
+    @Test("D19: a conversation has 1 to 100 characters without NUL; empty and null count as missing")
+    func conversation() throws {
+        func push(_ conversation: String) throws(PushRefusal) -> PushRequest {
+            try read(
+                #"{"bizType":"b","linkToken":"u","thirdMsgId":"t","payload":"p","conversation":"# + conversation + "}")
+        }
+        let longest = String(repeating: "ä", count: 100)
+        #expect(try push("\"\(longest)\"").conversation == longest)
+        #expect(try push("null").conversation.isEmpty && push("\"\"").conversation.isEmpty)
+        for wrong in ["1", "{}", "\"\(longest)c\"", #""a\u0000""#] {
+            #expect {
+                try push(wrong)
+            } throws: { error in
+                guard let refusal = error as? PushRefusal else { return false }
+                return refusal.code == .argsIsNull && refusal.detail.hasPrefix("conversation")
+            }
+        }
+    }
+
     @Test("a binary payload is stored as the bytes that it stands for")
     func binary() throws {
         let push = try read(#"{"bizType":"orders","linkToken":"u1","thirdMsgId":"t1","binaryPayload":"AP8="}"#)

@@ -136,9 +136,11 @@ final class FakeGateway: Sendable {
         /// - Parameters:
         ///   - recalling: the ids that are tombstones, with the recalled ids.
         ///   - padding: spaces after the id in a payload, in bytes.
+        ///   - conversation: empty: none.
         func push(
             _ ids: [Int64], after: Int64, upto: Int64, bind: UInt32 = 1, bizType: String = "B",
-            recalling: [Int64: Int64] = [:], reread: UInt64 = 0, passedOver: Int64 = 0, padding: Int = 0
+            recalling: [Int64: Int64] = [:], reread: UInt64 = 0, passedOver: Int64 = 0, padding: Int = 0,
+            conversation: String = ""
         ) {
             let spaces = String(repeating: " ", count: padding)
             let batch = Mss_Device_V1_ChannelBatch.with {
@@ -152,6 +154,7 @@ final class FakeGateway: Sendable {
                     .with {
                         $0.oplogID = id
                         $0.recalls = recalling[id] ?? 0
+                        $0.conversation = conversation
                         if $0.recalls == 0 { $0.payload = .init("\(id)\(spaces)".utf8) }
                     }
                 }

@@ -96,7 +96,7 @@ import Testing
             #expect(try anew.next(of: nil, userID: nil, from: again)?.oplogID == 3, "nobody has said an end")
             #expect(try anew.next(of: nil, userID: nil, from: again) == nil)
             let channel = try #require(again.channels.all(visibleTo: nil).first)
-            #expect(try again.oplogs.history(of: channel, before: nil, limit: 9).map(\.oplogID) == [3, 2, 1])
+            #expect(try again.oplogs.history(of: channel, nil, before: nil, limit: 9).map(\.oplogID) == [3, 2, 1])
             #expect(try again.oplogs.unconfirmed(in: channel) == 2)
         }
     }

@@ -11,7 +11,7 @@ import Testing
         _ id: Int64, _ payload: [UInt8], isBinary: Bool = false, recalls: Int64? = nil, isReplay: Bool = false
     ) -> SyncOplog {
         SyncOplog(
-            bizType: "B", oplogID: id, payload: payload, isBinary: isBinary, thirdMessageID: nil,
+            bizType: "B", oplogID: id, payload: payload, isBinary: isBinary, thirdMessageID: nil, conversation: nil,
             createdAt: 1_700_000_000_123, userID: "u", recalls: recalls, isReplay: isReplay, channelRow: 1,
             state: ResendLadder.State(repeats: 0, handOuts: 1))
     }

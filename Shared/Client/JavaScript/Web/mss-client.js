@@ -44,7 +44,7 @@ const layouts = {
   ChannelBatch: '1 kind uint32, 2 bizType text, 3 bindNumber uint32, 4 after int64, 5 upto int64, 6 entries Entry[],'
     + '7 reread uint64, 8 passedOverUpto int64, 10 againUpto int64',
   Entry: '1 oplogId int64, 2 payload bytes, 3 binary bool, 4 thirdMessageId text, 5 createdAtMs int64,'
-    + '6 attempt uint32, 7 recalls int64, 8 validUntilMs int64',
+    + '6 attempt uint32, 7 recalls int64, 8 validUntilMs int64, 9 conversation text',
   StoredAck: '1 channels StoredUpto[], 2 rereads uint64[]',
   StoredUpto: '1 kind uint32, 2 bizType text, 3 bindNumber uint32, 4 upto int64',
   ConfirmReport: '1 reportId uint64, 2 channels ConfirmedOplogs[], 3 resent ResentOplog[]',
@@ -59,13 +59,15 @@ const layouts = {
   Close: '1 code uint32, 2 reason text, 3 retryAfterMs uint32, 4 address text, 5 serverTimeMs int64',
   Subscriptions: '1 suspended text[]',
   HistoryRequest: '1 requestNumber uint32, 2 bizType text, 3 bindNumber uint32, 4 after int64, 5 before int64,'
-    + '6 count uint32, 7 oldestFirst bool',
+    + '6 count uint32, 7 oldestFirst bool, 8 conversation text',
   HistoryPage: '1 requestNumber uint32, 2 refusal uint32, 3 kind uint32, 4 bindNumber uint32, 5 entries Entry[],'
     + '6 more bool, 7 next int64, 8 head int64',
-  SummaryRequest: '1 requestNumber uint32, 2 bindNumber uint32, 3 afterBizType text, 4 count uint32',
+  SummaryRequest: '1 requestNumber uint32, 2 bindNumber uint32, 3 afterBizType text, 4 count uint32,'
+    + '5 conversationsOf text, 6 afterConversation text',
   SummaryPage: '1 requestNumber uint32, 2 refusal uint32, 3 bindNumber uint32, 4 channels ChannelSummary[],'
-    + '5 more bool',
-  ChannelSummary: '1 kind uint32, 2 bizType text, 3 head int64, 4 syncPoint int64, 5 last Entry, 6 waiting uint32',
+    + '5 more bool, 6 nextConversation text',
+  ChannelSummary: '1 kind uint32, 2 bizType text, 3 head int64, 4 syncPoint int64, 5 last Entry, 6 waiting uint32,'
+    + '7 conversation text',
 };
 
 const fieldsOf = Object.fromEntries(Object.entries(layouts).map(([message, layout]) => [
@@ -679,7 +681,7 @@ export class Inbox {
     draft.put('entries', key, {
       ...channel, id: entry.oplogId, payload: entry.payload, binary: entry.binary, recalls: entry.recalls,
       thirdMessageId: entry.thirdMessageId, createdAtMs: Number(entry.createdAtMs), storedAt: this.#wall(),
-      validUntilMs: Number(entry.validUntilMs ?? 0),
+      validUntilMs: Number(entry.validUntilMs ?? 0), conversation: entry.conversation,
       handOuts: 0, repeats: 0, dead: false, seen: before?.seen ?? false, replay, recovered,
     });
   }
@@ -1041,7 +1043,8 @@ function oplogOf({ scope, kind, bizType, id, payload, binary, recalls, ...entry 
     bizType, kind: kindNames[kind], userId: isUserKind(kind) ? scope : null,
     deviceId: kindNames[kind] === 'device' ? scope : null, id: String(id),
     payload: binary ? payload : new TextDecoder().decode(payload), binary,
-    thirdMessageId: entry.thirdMessageId, createdAt: Number(entry.createdAtMs), attempt: entry.handOuts ?? 0,
+    thirdMessageId: entry.thirdMessageId, conversation: entry.conversation || null,
+    createdAt: Number(entry.createdAtMs), attempt: entry.handOuts ?? 0,
     replay: entry.replay ?? false, recovered: entry.recovered ?? false, recalls: recalls ? String(recalls) : null,
   });
 }
@@ -1058,6 +1061,7 @@ function oplogOf({ scope, kind, bizType, id, payload, binary, recalls, ...entry 
  * @property {string|Uint8Array} payload text, or bytes when `binary` is true
  * @property {boolean} binary whether the backend sent bytes
  * @property {string} thirdMessageId the backend's own id of the push
+ * @property {string|null} conversation the conversation that the backend named; null for none
  * @property {number} createdAt the time when the service accepted the push, in ms since 1970
  * @property {number} attempt the number of hand-outs to the app, this one included
  * @property {boolean} replay whether the app may have had it before: an operator replayed it, or the local store is an
@@ -1380,14 +1384,16 @@ export class SyncClient extends EventTarget {
    * Requests older oplogs from the server, the newest first unless `oldestFirst` is true. It hands out and confirms
    * nothing.
    * @param {string} bizType the Sync ID
-   * @param {object} [range] `before` and `after` are ids and exclusive; `count` is at most 100, 20 by default
+   * @param {object} [range] `before` and `after` are ids and exclusive; `count` is at most 100, 20 by default; with
+   *   `conversation` only the oplogs of this one
    * @returns {Promise<{oplogs: Oplog[], more: boolean, next: string, head: string}>} when `more` is true, continue from
    *   `next`
    * @throws {SyncError}
    */
-  async history(bizType, { before = 0, after = 0, count = 20, oldestFirst = false } = {}) {
+  async history(bizType, { before = 0, after = 0, count = 20, oldestFirst = false, conversation } = {}) {
+    if (conversation !== undefined) checkId('conversation', conversation);
     const page = await this.#ask('historyRequest', { bizType, before: BigInt(before), after: BigInt(after),
-      count: Math.min(count, 100), oldestFirst });
+      count: Math.min(count, 100), oldestFirst, conversation });
     const channel = { scope: this.#scopeOf(page.kind), kind: page.kind, bizType };
     const oplogs = page.entries.map((entry) => oplogOf({ ...channel, ...entry, id: entry.oplogId }));
     return { oplogs, more: page.more, next: String(page.next), head: String(page.head) };
@@ -1399,16 +1405,43 @@ export class SyncClient extends EventTarget {
    * @throws {SyncError}
    */
   async summary() {
+    const found = await this.#summaries(({ channels }) => channels.length > 0
+      && { afterBizType: channels.at(-1).bizType });
+    return found.map(({ conversation, ...channel }) => channel);
+  }
+
+  /**
+   * Requests the state of each conversation of a Sync ID on the server, the newest first.
+   * @param {string} bizType the Sync ID
+   * @returns {Promise<{bizType, kind, head, syncPoint, conversation: string, waiting: number, last: Oplog}[]>} `last`
+   *   and `waiting` are those of the conversation
+   * @throws {SyncError}
+   */
+  async conversations(bizType) {
+    checkId('bizType', bizType);
+    const found = await this.#summaries(({ nextConversation }) => nextConversation
+      && { conversationsOf: bizType, afterConversation: nextConversation }, { conversationsOf: bizType });
+    return found.filter(({ last }) => last).sort((a, b) => (BigInt(b.last.id) > BigInt(a.last.id) ? 1 : -1));
+  }
+
+  /**
+   * Requests the pages of a summary. `next(page)` returns the members of the next request, or a false value when the
+   * page names no next one. A request that was made before ends it, and so does another bound user.
+   */
+  async #summaries(next, first = {}) {
     const found = [];
-    for (let more = true, afterBizType = ''; more;) {
-      const page = await this.#ask('summaryRequest', { afterBizType, count: 16 });
-      for (const { kind, bizType, head, syncPoint, last, waiting } of page.channels) {
+    const made = new Set();
+    const user = this.#user;
+    for (let request = first; request && !made.has(JSON.stringify(request));) {
+      made.add(JSON.stringify(request));
+      if (this.#user !== user) throw new SyncError('invalid', 'another user has been bound meanwhile');
+      const page = await this.#ask('summaryRequest', { ...request, count: 16 });
+      for (const { kind, bizType, head, syncPoint, last, waiting, conversation } of page.channels) {
         const channel = { scope: this.#scopeOf(kind), kind, bizType };
         found.push({ bizType, kind: kindNames[kind], head: String(head), syncPoint: String(syncPoint), waiting,
-          last: last && oplogOf({ ...channel, ...last, id: last.oplogId }) });
+          last: last && oplogOf({ ...channel, ...last, id: last.oplogId }), conversation });
       }
-      more = page.more && page.channels.length > 0;
-      afterBizType = page.channels.at(-1)?.bizType;
+      request = page.more && next(page);
     }
     return found;
   }

@@ -142,13 +142,37 @@ actor ClientEngine {
     // MARK: Lists
 
     /// Returns the stored history of a Sync ID, newest first, and the id at which the server must continue.
-    func localHistory(of bizType: String, before: Int64?, count: Int) throws(SyncError) -> LocalHistory {
-        try lists.history(of: bizType, before: before, count: count)
+    func localHistory(
+        of bizType: String, _ conversation: String?, before: Int64?, count: Int
+    ) throws(SyncError) -> LocalHistory {
+        try lists.history(of: bizType, conversation, before: before, count: count)
     }
 
     /// Returns the newest stored oplogs of a Sync ID.
-    func oplogList(of bizType: String, limit: Int) throws(SyncError) -> SyncOplogList {
-        try lists.newest(of: bizType, limit: limit)
+    func oplogList(of bizType: String, _ conversation: String?, limit: Int) throws(SyncError) -> SyncOplogList {
+        try lists.newest(of: bizType, conversation, limit: limit)
+    }
+
+    /// Returns the conversations of a Sync ID on the device, and the bound user.
+    func localConversations(
+        of bizType: String
+    ) throws(SyncError) -> (conversations: [ConversationName: SyncConversation], userID: String?) {
+        try lists.conversations(of: bizType)
+    }
+
+    /// Whether this user is bound now; nil: no user.
+    func isBound(_ userID: String?) -> Bool { (sharedState.user?.userID ?? "").isSame(as: userID ?? "") }
+
+    /// Merges the server's summary of a conversation with the local one.
+    func merged(
+        _ channel: Mss_Device_V1_ChannelSummary, of bound: String?, _ local: SyncConversation?
+    ) -> SyncConversation? {
+        lists.merged(channel, of: bound, local)
+    }
+
+    /// Stores that the user has read a conversation up to an oplog.
+    func markRead(_ conversation: String, of bizType: String, upTo oplogID: Int64) throws(SyncError) {
+        try lists.markRead(conversation, of: bizType, upTo: oplogID)
     }
 
     /// Sends `changeSignals` after each commit to the store, until the result is released.
@@ -160,9 +184,10 @@ actor ClientEngine {
     ///   - userID: the bound user at the time of the request.
     ///   - list: the local part that the page continues.
     func storeHistory(
-        _ page: Mss_Device_V1_HistoryPage, bizType: String, before: Int64, of userID: String?, in list: LocalHistory
+        _ page: Mss_Device_V1_HistoryPage, bizType: String, _ conversation: String?, before: Int64,
+        of userID: String?, in list: LocalHistory
     ) throws(SyncError) -> [SyncOplog] {
-        try lists.storeHistory(page, bizType: bizType, before: before, of: userID, in: list)
+        try lists.storeHistory(page, bizType: bizType, conversation, before: before, of: userID, in: list)
     }
 
     /// Returns the local state of the channels of the device and the bound user.

@@ -1,13 +1,16 @@
 import DeviceProtocol
 import SwiftProtobuf
+import SyncModel
 
 /// Histories and summaries: the local part, and the rest from the gateway.
 struct ServerLists {
     let engine: ClientEngine
 
     /// Returns the newest oplogs of a Sync ID below an id (`SyncClient.history`).
-    func history(of bizType: String, before: Int64?, count: Int) async throws(SyncError) -> SyncHistory {
-        let local = try await engine.localHistory(of: bizType, before: before, count: count)
+    func history(
+        of bizType: String, _ conversation: String?, before: Int64?, count: Int
+    ) async throws(SyncError) -> SyncHistory {
+        let local = try await engine.localHistory(of: bizType, conversation, before: before, count: count)
         if local.oplogs.count >= count { return SyncHistory(oplogs: local.oplogs, hasMore: true, isComplete: true) }
         guard var next = local.requestBefore else {
             return SyncHistory(oplogs: local.oplogs, hasMore: false, isComplete: true)
@@ -20,6 +23,7 @@ struct ServerLists {
                 .history(
                     .with {
                         $0.bizType = bizType
+                        $0.conversation = conversation ?? ""
                         $0.before = before
                         $0.count = limit
                     }))
@@ -30,7 +34,8 @@ struct ServerLists {
             guard page.refusal == .none else {
                 throw SyncError(.notEligible, "the gateway does not give \(bizType) to this device and user now")
             }
-            oplogs += try await engine.storeHistory(page, bizType: bizType, before: before, of: userID, in: local)
+            oplogs += try await engine.storeHistory(
+                page, bizType: bizType, conversation, before: before, of: userID, in: local)
             (hasMore, next) = (page.more, page.next)
         }
         return SyncHistory(oplogs: oplogs, hasMore: hasMore, isComplete: true)
@@ -58,6 +63,38 @@ struct ServerLists {
             guard page.more, last != after else { break }
         }
         return summaries.values.sorted { $0.bizType.utf8.lexicographicallyPrecedes($1.bizType.utf8) }
+    }
+
+    /// Returns the conversations of a Sync ID (`SyncClient.conversations`).
+    func conversations(of bizType: String) async throws(SyncError) -> [SyncConversation] {
+        var (found, userID) = try await engine.localConversations(of: bizType)
+        var next: String? = ""
+        while let after = next {
+            let (answer, asked) = await ask(
+                .summary(
+                    .with {
+                        $0.conversationsOf = bizType
+                        $0.afterConversation = after
+                        $0.count = 16
+                    }))
+            guard await engine.isBound(userID), asked.map({ $0.isSame(as: userID ?? "") }) ?? true else {
+                throw SyncError(.notEligible, "another user has been bound meanwhile")
+            }
+            guard case .summary(let page) = answer, page.refusal == .none else { return Self.sorted(found) }
+            for channel in page.channels {
+                let name = ConversationName(channel.conversation)
+                found[name] = await engine.merged(channel, of: asked, found[name])
+            }
+            // Pages that do not go on in the order of the names would never end.
+            guard !page.more || after.precedes(page.nextConversation) else { return Self.sorted(found) }
+            next = page.more ? page.nextConversation : nil
+        }
+        return Self.sorted(found.mapValues(\.withAnswer))
+    }
+
+    /// The newest first.
+    private static func sorted(_ found: [ConversationName: SyncConversation]) -> [SyncConversation] {
+        found.values.sorted { $0.last.oplogID > $1.last.oplogID }
     }
 
     /// Asks the gateway, at most five times while the gateway is overloaded. Returns the answer with the user that was

@@ -12,6 +12,8 @@ public struct SyncOplog: Sendable, Hashable {
     public let isBinary: Bool
     /// The backend's own id of the push; nil when it is not known.
     public let thirdMessageID: String?
+    /// The conversation that the backend named; nil for none.
+    public let conversation: String?
     /// The time when the service accepted the push, in milliseconds since 1970.
     public let createdAt: Int64
     /// The user of the data; nil for device data.

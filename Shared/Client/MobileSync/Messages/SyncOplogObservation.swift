@@ -10,12 +10,15 @@ public struct SyncOplogObservation: AsyncSequence, Sendable {
     let engine: ClientEngine
     let sharedState: ClientSharedState
     let bizType: String
+    /// Nil for all oplogs of the Sync ID.
+    let conversation: String?
     let limit: Int
 
     /// An iterator for one task.
     public struct AsyncIterator: AsyncIteratorProtocol {
         let engine: ClientEngine
         let bizType: String
+        let conversation: String?
         let limit: Int
         let changeSignals: AsyncStream<Void>
         /// Sends the signals of commits while it exists.
@@ -28,7 +31,7 @@ public struct SyncOplogObservation: AsyncSequence, Sendable {
         public mutating func next() async throws -> SyncOplogList? {
             if commits == nil { commits = await engine.observeCommits() }
             while !Task.isCancelled {
-                let list = try await engine.oplogList(of: bizType, limit: limit)
+                let list = try await engine.oplogList(of: bizType, conversation, limit: limit)
                 if list != last {
                     last = list
                     return list
@@ -42,7 +45,7 @@ public struct SyncOplogObservation: AsyncSequence, Sendable {
     /// Creates an iterator.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(
-            engine: engine, bizType: bizType, limit: limit,
+            engine: engine, bizType: bizType, conversation: conversation, limit: limit,
             changeSignals: sharedState.changeSignals.listen())
     }
 }

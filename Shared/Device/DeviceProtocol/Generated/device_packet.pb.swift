@@ -782,6 +782,9 @@ package nonisolated struct Mss_Device_V1_Entry: Sendable {
   /// The end of the validity (milliseconds since 1970, database time); 0: not given.
   package var validUntilMs: Int64 = 0
 
+  /// The conversation that the backend named; empty: none.
+  package var conversation: String = String()
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -1102,6 +1105,9 @@ package nonisolated struct Mss_Device_V1_HistoryRequest: Sendable {
   /// Whether to return the oldest of the range first; otherwise the newest.
   package var oldestFirst: Bool = false
 
+  /// Only oplogs of this conversation; empty: all.
+  package var conversation: String = String()
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -1138,7 +1144,7 @@ package nonisolated struct Mss_Device_V1_HistoryPage: Sendable {
   package init() {}
 }
 
-/// Requests the state of the channels of the device and its bound user.
+/// Requests the state of the channels of the device and its bound user, or of the conversations of one channel.
 package nonisolated struct Mss_Device_V1_SummaryRequest: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -1151,8 +1157,14 @@ package nonisolated struct Mss_Device_V1_SummaryRequest: Sendable {
   /// Continue after this Sync ID; empty: from the first.
   package var afterBizType: String = String()
 
-  /// The largest number of channels, 1 to 16.
+  /// The largest number of channels or conversations, 1 to 16.
   package var count: UInt32 = 0
+
+  /// Not empty: the conversations of this Sync ID, instead of channels.
+  package var conversationsOf: String = String()
+
+  /// Continue after this conversation; empty: from the first.
+  package var afterConversation: String = String()
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1170,11 +1182,15 @@ package nonisolated struct Mss_Device_V1_SummaryPage: Sendable {
 
   package var bindNumber: UInt32 = 0
 
-  /// Sorted by the bytes of their Sync IDs; only channels for which the device is eligible now.
+  /// Sorted by the bytes of their Sync IDs or conversations; only channels for which the device is eligible now. A
+  /// conversation without a valid oplog for this device is left out.
   package var channels: [Mss_Device_V1_ChannelSummary] = []
 
-  /// Further channels follow.
+  /// Further channels or conversations follow.
   package var more: Bool = false
+
+  /// With more, in a summary of conversations: the after_conversation of the next request.
+  package var nextConversation: String = String()
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1207,6 +1223,9 @@ package nonisolated struct Mss_Device_V1_ChannelSummary: Sendable {
 
   /// The number of such oplogs above the sync point, at most 1,000.
   package var waiting: UInt32 = 0
+
+  /// In a summary of conversations: the one that last and waiting are of.
+  package var conversation: String = String()
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -2386,7 +2405,7 @@ nonisolated extension Mss_Device_V1_ChannelBatch: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension Mss_Device_V1_Entry: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Entry"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}oplog_id\0\u{1}payload\0\u{1}binary\0\u{3}third_message_id\0\u{3}created_at_ms\0\u{1}attempt\0\u{1}recalls\0\u{3}valid_until_ms\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}oplog_id\0\u{1}payload\0\u{1}binary\0\u{3}third_message_id\0\u{3}created_at_ms\0\u{1}attempt\0\u{1}recalls\0\u{3}valid_until_ms\0\u{1}conversation\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2402,6 +2421,7 @@ nonisolated extension Mss_Device_V1_Entry: SwiftProtobuf.Message, SwiftProtobuf.
       case 6: try { try decoder.decodeSingularUInt32Field(value: &self.attempt) }()
       case 7: try { try decoder.decodeSingularInt64Field(value: &self.recalls) }()
       case 8: try { try decoder.decodeSingularInt64Field(value: &self.validUntilMs) }()
+      case 9: try { try decoder.decodeSingularStringField(value: &self.conversation) }()
       default: break
       }
     }
@@ -2432,6 +2452,9 @@ nonisolated extension Mss_Device_V1_Entry: SwiftProtobuf.Message, SwiftProtobuf.
     if self.validUntilMs != 0 {
       try visitor.visitSingularInt64Field(value: self.validUntilMs, fieldNumber: 8)
     }
+    if !self.conversation.isEmpty {
+      try visitor.visitSingularStringField(value: self.conversation, fieldNumber: 9)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2444,6 +2467,7 @@ nonisolated extension Mss_Device_V1_Entry: SwiftProtobuf.Message, SwiftProtobuf.
     if lhs.attempt != rhs.attempt {return false}
     if lhs.recalls != rhs.recalls {return false}
     if lhs.validUntilMs != rhs.validUntilMs {return false}
+    if lhs.conversation != rhs.conversation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3111,7 +3135,7 @@ nonisolated extension Mss_Device_V1_UserParameters: SwiftProtobuf.Message, Swift
 
 nonisolated extension Mss_Device_V1_HistoryRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".HistoryRequest"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}request_number\0\u{3}biz_type\0\u{3}bind_number\0\u{1}after\0\u{1}before\0\u{1}count\0\u{3}oldest_first\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}request_number\0\u{3}biz_type\0\u{3}bind_number\0\u{1}after\0\u{1}before\0\u{1}count\0\u{3}oldest_first\0\u{1}conversation\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3126,6 +3150,7 @@ nonisolated extension Mss_Device_V1_HistoryRequest: SwiftProtobuf.Message, Swift
       case 5: try { try decoder.decodeSingularInt64Field(value: &self.before) }()
       case 6: try { try decoder.decodeSingularUInt32Field(value: &self.count) }()
       case 7: try { try decoder.decodeSingularBoolField(value: &self.oldestFirst) }()
+      case 8: try { try decoder.decodeSingularStringField(value: &self.conversation) }()
       default: break
       }
     }
@@ -3153,6 +3178,9 @@ nonisolated extension Mss_Device_V1_HistoryRequest: SwiftProtobuf.Message, Swift
     if self.oldestFirst != false {
       try visitor.visitSingularBoolField(value: self.oldestFirst, fieldNumber: 7)
     }
+    if !self.conversation.isEmpty {
+      try visitor.visitSingularStringField(value: self.conversation, fieldNumber: 8)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3164,6 +3192,7 @@ nonisolated extension Mss_Device_V1_HistoryRequest: SwiftProtobuf.Message, Swift
     if lhs.before != rhs.before {return false}
     if lhs.count != rhs.count {return false}
     if lhs.oldestFirst != rhs.oldestFirst {return false}
+    if lhs.conversation != rhs.conversation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3236,7 +3265,7 @@ nonisolated extension Mss_Device_V1_HistoryPage: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension Mss_Device_V1_SummaryRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SummaryRequest"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}request_number\0\u{3}bind_number\0\u{3}after_biz_type\0\u{1}count\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}request_number\0\u{3}bind_number\0\u{3}after_biz_type\0\u{1}count\0\u{3}conversations_of\0\u{3}after_conversation\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3248,6 +3277,8 @@ nonisolated extension Mss_Device_V1_SummaryRequest: SwiftProtobuf.Message, Swift
       case 2: try { try decoder.decodeSingularUInt32Field(value: &self.bindNumber) }()
       case 3: try { try decoder.decodeSingularStringField(value: &self.afterBizType) }()
       case 4: try { try decoder.decodeSingularUInt32Field(value: &self.count) }()
+      case 5: try { try decoder.decodeSingularStringField(value: &self.conversationsOf) }()
+      case 6: try { try decoder.decodeSingularStringField(value: &self.afterConversation) }()
       default: break
       }
     }
@@ -3266,6 +3297,12 @@ nonisolated extension Mss_Device_V1_SummaryRequest: SwiftProtobuf.Message, Swift
     if self.count != 0 {
       try visitor.visitSingularUInt32Field(value: self.count, fieldNumber: 4)
     }
+    if !self.conversationsOf.isEmpty {
+      try visitor.visitSingularStringField(value: self.conversationsOf, fieldNumber: 5)
+    }
+    if !self.afterConversation.isEmpty {
+      try visitor.visitSingularStringField(value: self.afterConversation, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3274,6 +3311,8 @@ nonisolated extension Mss_Device_V1_SummaryRequest: SwiftProtobuf.Message, Swift
     if lhs.bindNumber != rhs.bindNumber {return false}
     if lhs.afterBizType != rhs.afterBizType {return false}
     if lhs.count != rhs.count {return false}
+    if lhs.conversationsOf != rhs.conversationsOf {return false}
+    if lhs.afterConversation != rhs.afterConversation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3281,7 +3320,7 @@ nonisolated extension Mss_Device_V1_SummaryRequest: SwiftProtobuf.Message, Swift
 
 nonisolated extension Mss_Device_V1_SummaryPage: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SummaryPage"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}request_number\0\u{1}refusal\0\u{3}bind_number\0\u{1}channels\0\u{1}more\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}request_number\0\u{1}refusal\0\u{3}bind_number\0\u{1}channels\0\u{1}more\0\u{3}next_conversation\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3294,6 +3333,7 @@ nonisolated extension Mss_Device_V1_SummaryPage: SwiftProtobuf.Message, SwiftPro
       case 3: try { try decoder.decodeSingularUInt32Field(value: &self.bindNumber) }()
       case 4: try { try decoder.decodeRepeatedMessageField(value: &self.channels) }()
       case 5: try { try decoder.decodeSingularBoolField(value: &self.more) }()
+      case 6: try { try decoder.decodeSingularStringField(value: &self.nextConversation) }()
       default: break
       }
     }
@@ -3315,6 +3355,9 @@ nonisolated extension Mss_Device_V1_SummaryPage: SwiftProtobuf.Message, SwiftPro
     if self.more != false {
       try visitor.visitSingularBoolField(value: self.more, fieldNumber: 5)
     }
+    if !self.nextConversation.isEmpty {
+      try visitor.visitSingularStringField(value: self.nextConversation, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3324,6 +3367,7 @@ nonisolated extension Mss_Device_V1_SummaryPage: SwiftProtobuf.Message, SwiftPro
     if lhs.bindNumber != rhs.bindNumber {return false}
     if lhs.channels != rhs.channels {return false}
     if lhs.more != rhs.more {return false}
+    if lhs.nextConversation != rhs.nextConversation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3331,7 +3375,7 @@ nonisolated extension Mss_Device_V1_SummaryPage: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension Mss_Device_V1_ChannelSummary: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ChannelSummary"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kind\0\u{3}biz_type\0\u{1}head\0\u{3}sync_point\0\u{1}last\0\u{1}waiting\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kind\0\u{3}biz_type\0\u{1}head\0\u{3}sync_point\0\u{1}last\0\u{1}waiting\0\u{1}conversation\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3345,6 +3389,7 @@ nonisolated extension Mss_Device_V1_ChannelSummary: SwiftProtobuf.Message, Swift
       case 4: try { try decoder.decodeSingularInt64Field(value: &self.syncPoint) }()
       case 5: try { try decoder.decodeSingularMessageField(value: &self._last) }()
       case 6: try { try decoder.decodeSingularUInt32Field(value: &self.waiting) }()
+      case 7: try { try decoder.decodeSingularStringField(value: &self.conversation) }()
       default: break
       }
     }
@@ -3373,6 +3418,9 @@ nonisolated extension Mss_Device_V1_ChannelSummary: SwiftProtobuf.Message, Swift
     if self.waiting != 0 {
       try visitor.visitSingularUInt32Field(value: self.waiting, fieldNumber: 6)
     }
+    if !self.conversation.isEmpty {
+      try visitor.visitSingularStringField(value: self.conversation, fieldNumber: 7)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3383,6 +3431,7 @@ nonisolated extension Mss_Device_V1_ChannelSummary: SwiftProtobuf.Message, Swift
     if lhs.syncPoint != rhs.syncPoint {return false}
     if lhs._last != rhs._last {return false}
     if lhs.waiting != rhs.waiting {return false}
+    if lhs.conversation != rhs.conversation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -346,6 +346,9 @@ package nonisolated struct Mss_Bus_V1_Oplog: Sendable {
   /// The attributes for filters: a JSON object with sorted members; empty: none.
   package var attributes: String = String()
 
+  /// Empty: none.
+  package var conversation: String = String()
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -1177,6 +1180,9 @@ package nonisolated struct Mss_Bus_V1_ReadHistory: Sendable {
   /// Only oplogs that match; empty: all.
   package var filter: String = String()
 
+  /// Only oplogs of this conversation; empty: all.
+  package var conversation: String = String()
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -1196,6 +1202,34 @@ package nonisolated struct Mss_Bus_V1_ReadSummary: Sendable {
 
   /// As in ReadPage.
   package var slot: UInt32 = 0
+
+  /// Set: the conversations of the one channel.
+  package var conversations: Mss_Bus_V1_SummaryConversations {
+    get {_conversations ?? Mss_Bus_V1_SummaryConversations()}
+    set {_conversations = newValue}
+  }
+  /// Returns true if `conversations` has been explicitly set.
+  package var hasConversations: Bool {self._conversations != nil}
+  /// Clears the value of `conversations`. Subsequent reads from it will return its default value.
+  package mutating func clearConversations() {self._conversations = nil}
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _conversations: Mss_Bus_V1_SummaryConversations? = nil
+}
+
+package nonisolated struct Mss_Bus_V1_SummaryConversations: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Only those after this one; empty: from the first.
+  package var after: String = String()
+
+  /// The largest number of conversations that are looked at, 1 to 16.
+  package var count: UInt32 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1290,7 +1324,14 @@ package nonisolated struct Mss_Bus_V1_SummaryReply: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
+  /// Of channels: in the order of the request. Of conversations: those with a valid oplog for the device, sorted by
+  /// their bytes; or one row that says not_owner.
   package var channels: [Mss_Bus_V1_ChannelStanding] = []
+
+  /// Of conversations: further ones follow after next.
+  package var more: Bool = false
+
+  package var next: String = String()
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1332,6 +1373,12 @@ package nonisolated struct Mss_Bus_V1_ChannelStanding: @unchecked Sendable {
   package var notOwner: Bool {
     get {_storage._notOwner}
     set {_uniqueStorage()._notOwner = newValue}
+  }
+
+  /// Empty: last and waiting are of the whole channel.
+  package var conversation: String {
+    get {_storage._conversation}
+    set {_uniqueStorage()._conversation = newValue}
   }
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -2652,6 +2699,9 @@ package nonisolated struct Mss_Bus_V1_RecordPush: Sendable {
   package var maximumVersion: String = String()
 
   package var validUntilMs: Int64 = 0
+
+  /// Empty: none.
+  package var conversation: String = String()
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -4482,7 +4532,7 @@ nonisolated extension Mss_Bus_V1_Target: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension Mss_Bus_V1_Oplog: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Oplog"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{3}third_message_id\0\u{1}payload\0\u{1}binary\0\u{3}operating_system\0\u{3}minimum_version\0\u{3}maximum_version\0\u{3}valid_until_ms\0\u{3}created_at_ms\0\u{1}persistent\0\u{1}recalls\0\u{3}share_start\0\u{3}share_size\0\u{1}attributes\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{3}third_message_id\0\u{1}payload\0\u{1}binary\0\u{3}operating_system\0\u{3}minimum_version\0\u{3}maximum_version\0\u{3}valid_until_ms\0\u{3}created_at_ms\0\u{1}persistent\0\u{1}recalls\0\u{3}share_start\0\u{3}share_size\0\u{1}attributes\0\u{1}conversation\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4504,6 +4554,7 @@ nonisolated extension Mss_Bus_V1_Oplog: SwiftProtobuf.Message, SwiftProtobuf._Me
       case 12: try { try decoder.decodeSingularUInt32Field(value: &self.shareStart) }()
       case 13: try { try decoder.decodeSingularUInt32Field(value: &self.shareSize) }()
       case 14: try { try decoder.decodeSingularStringField(value: &self.attributes) }()
+      case 15: try { try decoder.decodeSingularStringField(value: &self.conversation) }()
       default: break
       }
     }
@@ -4552,6 +4603,9 @@ nonisolated extension Mss_Bus_V1_Oplog: SwiftProtobuf.Message, SwiftProtobuf._Me
     if !self.attributes.isEmpty {
       try visitor.visitSingularStringField(value: self.attributes, fieldNumber: 14)
     }
+    if !self.conversation.isEmpty {
+      try visitor.visitSingularStringField(value: self.conversation, fieldNumber: 15)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4570,6 +4624,7 @@ nonisolated extension Mss_Bus_V1_Oplog: SwiftProtobuf.Message, SwiftProtobuf._Me
     if lhs.shareStart != rhs.shareStart {return false}
     if lhs.shareSize != rhs.shareSize {return false}
     if lhs.attributes != rhs.attributes {return false}
+    if lhs.conversation != rhs.conversation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -6161,7 +6216,7 @@ nonisolated extension Mss_Bus_V1_ReadPage: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension Mss_Bus_V1_ReadHistory: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ReadHistory"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}after\0\u{1}before\0\u{1}count\0\u{3}oldest_first\0\u{3}operating_system\0\u{3}app_version\0\u{3}owner_device_id\0\u{1}slot\0\u{1}filter\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}after\0\u{1}before\0\u{1}count\0\u{3}oldest_first\0\u{3}operating_system\0\u{3}app_version\0\u{3}owner_device_id\0\u{1}slot\0\u{1}filter\0\u{1}conversation\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6179,6 +6234,7 @@ nonisolated extension Mss_Bus_V1_ReadHistory: SwiftProtobuf.Message, SwiftProtob
       case 8: try { try decoder.decodeSingularStringField(value: &self.ownerDeviceID) }()
       case 9: try { try decoder.decodeSingularUInt32Field(value: &self.slot) }()
       case 10: try { try decoder.decodeSingularStringField(value: &self.filter) }()
+      case 11: try { try decoder.decodeSingularStringField(value: &self.conversation) }()
       default: break
       }
     }
@@ -6215,6 +6271,9 @@ nonisolated extension Mss_Bus_V1_ReadHistory: SwiftProtobuf.Message, SwiftProtob
     if !self.filter.isEmpty {
       try visitor.visitSingularStringField(value: self.filter, fieldNumber: 10)
     }
+    if !self.conversation.isEmpty {
+      try visitor.visitSingularStringField(value: self.conversation, fieldNumber: 11)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -6229,6 +6288,7 @@ nonisolated extension Mss_Bus_V1_ReadHistory: SwiftProtobuf.Message, SwiftProtob
     if lhs.ownerDeviceID != rhs.ownerDeviceID {return false}
     if lhs.slot != rhs.slot {return false}
     if lhs.filter != rhs.filter {return false}
+    if lhs.conversation != rhs.conversation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -6236,7 +6296,7 @@ nonisolated extension Mss_Bus_V1_ReadHistory: SwiftProtobuf.Message, SwiftProtob
 
 nonisolated extension Mss_Bus_V1_ReadSummary: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ReadSummary"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}channels\0\u{3}operating_system\0\u{3}app_version\0\u{1}slot\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}channels\0\u{3}operating_system\0\u{3}app_version\0\u{1}slot\0\u{1}conversations\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6248,12 +6308,17 @@ nonisolated extension Mss_Bus_V1_ReadSummary: SwiftProtobuf.Message, SwiftProtob
       case 2: try { try decoder.decodeSingularEnumField(value: &self.operatingSystem) }()
       case 3: try { try decoder.decodeSingularStringField(value: &self.appVersion) }()
       case 4: try { try decoder.decodeSingularUInt32Field(value: &self.slot) }()
+      case 5: try { try decoder.decodeSingularMessageField(value: &self._conversations) }()
       default: break
       }
     }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.channels.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.channels, fieldNumber: 1)
     }
@@ -6266,6 +6331,9 @@ nonisolated extension Mss_Bus_V1_ReadSummary: SwiftProtobuf.Message, SwiftProtob
     if self.slot != 0 {
       try visitor.visitSingularUInt32Field(value: self.slot, fieldNumber: 4)
     }
+    try { if let v = self._conversations {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -6274,6 +6342,42 @@ nonisolated extension Mss_Bus_V1_ReadSummary: SwiftProtobuf.Message, SwiftProtob
     if lhs.operatingSystem != rhs.operatingSystem {return false}
     if lhs.appVersion != rhs.appVersion {return false}
     if lhs.slot != rhs.slot {return false}
+    if lhs._conversations != rhs._conversations {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_SummaryConversations: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".SummaryConversations"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}after\0\u{1}count\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.after) }()
+      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.count) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.after.isEmpty {
+      try visitor.visitSingularStringField(value: self.after, fieldNumber: 1)
+    }
+    if self.count != 0 {
+      try visitor.visitSingularUInt32Field(value: self.count, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_SummaryConversations, rhs: Mss_Bus_V1_SummaryConversations) -> Bool {
+    if lhs.after != rhs.after {return false}
+    if lhs.count != rhs.count {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -6451,7 +6555,7 @@ nonisolated extension Mss_Bus_V1_HistoryReply: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Mss_Bus_V1_SummaryReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SummaryReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}channels\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}channels\0\u{1}more\0\u{1}next\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6460,6 +6564,8 @@ nonisolated extension Mss_Bus_V1_SummaryReply: SwiftProtobuf.Message, SwiftProto
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeRepeatedMessageField(value: &self.channels) }()
+      case 2: try { try decoder.decodeSingularBoolField(value: &self.more) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.next) }()
       default: break
       }
     }
@@ -6469,11 +6575,19 @@ nonisolated extension Mss_Bus_V1_SummaryReply: SwiftProtobuf.Message, SwiftProto
     if !self.channels.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.channels, fieldNumber: 1)
     }
+    if self.more != false {
+      try visitor.visitSingularBoolField(value: self.more, fieldNumber: 2)
+    }
+    if !self.next.isEmpty {
+      try visitor.visitSingularStringField(value: self.next, fieldNumber: 3)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_SummaryReply, rhs: Mss_Bus_V1_SummaryReply) -> Bool {
     if lhs.channels != rhs.channels {return false}
+    if lhs.more != rhs.more {return false}
+    if lhs.next != rhs.next {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -6481,7 +6595,7 @@ nonisolated extension Mss_Bus_V1_SummaryReply: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Mss_Bus_V1_ChannelStanding: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ChannelStanding"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}head\0\u{3}sync_point\0\u{1}last\0\u{1}waiting\0\u{3}not_owner\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}head\0\u{3}sync_point\0\u{1}last\0\u{1}waiting\0\u{3}not_owner\0\u{1}conversation\0")
 
   fileprivate class _StorageClass {
     var _head: Int64 = 0
@@ -6489,6 +6603,7 @@ nonisolated extension Mss_Bus_V1_ChannelStanding: SwiftProtobuf.Message, SwiftPr
     var _last: Mss_Bus_V1_Oplog? = nil
     var _waiting: UInt32 = 0
     var _notOwner: Bool = false
+    var _conversation: String = String()
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -6504,6 +6619,7 @@ nonisolated extension Mss_Bus_V1_ChannelStanding: SwiftProtobuf.Message, SwiftPr
       _last = source._last
       _waiting = source._waiting
       _notOwner = source._notOwner
+      _conversation = source._conversation
     }
   }
 
@@ -6527,6 +6643,7 @@ nonisolated extension Mss_Bus_V1_ChannelStanding: SwiftProtobuf.Message, SwiftPr
         case 3: try { try decoder.decodeSingularMessageField(value: &_storage._last) }()
         case 4: try { try decoder.decodeSingularUInt32Field(value: &_storage._waiting) }()
         case 5: try { try decoder.decodeSingularBoolField(value: &_storage._notOwner) }()
+        case 6: try { try decoder.decodeSingularStringField(value: &_storage._conversation) }()
         default: break
         }
       }
@@ -6554,6 +6671,9 @@ nonisolated extension Mss_Bus_V1_ChannelStanding: SwiftProtobuf.Message, SwiftPr
       if _storage._notOwner != false {
         try visitor.visitSingularBoolField(value: _storage._notOwner, fieldNumber: 5)
       }
+      if !_storage._conversation.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._conversation, fieldNumber: 6)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -6568,6 +6688,7 @@ nonisolated extension Mss_Bus_V1_ChannelStanding: SwiftProtobuf.Message, SwiftPr
         if _storage._last != rhs_storage._last {return false}
         if _storage._waiting != rhs_storage._waiting {return false}
         if _storage._notOwner != rhs_storage._notOwner {return false}
+        if _storage._conversation != rhs_storage._conversation {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -9115,7 +9236,7 @@ nonisolated extension Mss_Bus_V1_DisconnectReply: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension Mss_Bus_V1_RecordPush: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".RecordPush"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}oplog\0\u{1}payload\0\u{3}operating_system\0\u{3}minimum_version\0\u{3}maximum_version\0\u{3}valid_until_ms\0\u{1}binary\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}oplog\0\u{1}payload\0\u{3}operating_system\0\u{3}minimum_version\0\u{3}maximum_version\0\u{3}valid_until_ms\0\u{1}binary\0\u{1}conversation\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -9130,6 +9251,7 @@ nonisolated extension Mss_Bus_V1_RecordPush: SwiftProtobuf.Message, SwiftProtobu
       case 5: try { try decoder.decodeSingularStringField(value: &self.maximumVersion) }()
       case 6: try { try decoder.decodeSingularInt64Field(value: &self.validUntilMs) }()
       case 7: try { try decoder.decodeSingularBoolField(value: &self.binary) }()
+      case 8: try { try decoder.decodeSingularStringField(value: &self.conversation) }()
       default: break
       }
     }
@@ -9161,6 +9283,9 @@ nonisolated extension Mss_Bus_V1_RecordPush: SwiftProtobuf.Message, SwiftProtobu
     if self.binary != false {
       try visitor.visitSingularBoolField(value: self.binary, fieldNumber: 7)
     }
+    if !self.conversation.isEmpty {
+      try visitor.visitSingularStringField(value: self.conversation, fieldNumber: 8)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -9172,6 +9297,7 @@ nonisolated extension Mss_Bus_V1_RecordPush: SwiftProtobuf.Message, SwiftProtobu
     if lhs.minimumVersion != rhs.minimumVersion {return false}
     if lhs.maximumVersion != rhs.maximumVersion {return false}
     if lhs.validUntilMs != rhs.validUntilMs {return false}
+    if lhs.conversation != rhs.conversation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

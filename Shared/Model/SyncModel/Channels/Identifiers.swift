@@ -56,6 +56,12 @@ package struct BizType: TextIdentifier {
     package init(_ text: String) { self.text = text }
 }
 
+/// The name of a conversation: oplogs of one channel that a backend gives the same name (D19).
+package struct ConversationName: TextIdentifier {
+    package let text: String
+    package init(_ text: String) { self.text = text }
+}
+
 /// A user of the tenant's app.
 package struct UserID: TextIdentifier {
     package let text: String

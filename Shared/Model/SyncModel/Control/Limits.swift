@@ -9,6 +9,8 @@ package enum Limits {
     package static let linkTokenUnits = 100
     /// UTF-16 units of a thirdMsgId (H2).
     package static let thirdMessageIDUnits = 100
+    /// UTF-16 units of the name of a conversation (D19).
+    package static let conversationUnits = 100
     /// UTF-16 units of a payload, or of a binary payload's Base64 text (H2).
     package static let payloadUnits = 4_096
     /// UTF-16 units of osType (H2).
@@ -50,7 +52,8 @@ package enum Limits {
     /// Oplogs that are read for one page of history, or counted as waiting in a summary. This limits the cost of a
     /// reply.
     package static let oplogsLookedAt = 1_000
-    /// Channels in one page of a summary; with the largest payloads a page stays below 200 KiB.
+    /// Channels or conversations in one page of a summary; with the largest payloads and names a page stays below
+    /// 220 KiB.
     package static let summaryPageChannels = 16
     /// How long an oplog is kept when neither the caller nor the instance sets an earlier end (D11).
     package static let retention = Duration.seconds(30 * 86_400)

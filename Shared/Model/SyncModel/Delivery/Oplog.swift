@@ -13,11 +13,13 @@ package struct Oplog: Hashable, Sendable {
     package var recalls: OplogID?
     /// The attributes for filters, in the form of `SubscriptionValues.text`; empty: none.
     package var attributes: String
+    /// The conversation that the backend named; empty: none.
+    package var conversation: String
 
     package init(
         id: OplogID, thirdMessageID: ThirdMessageID, payload: [UInt8], isBinary: Bool, targeting: Targeting,
         validUntil: WallTime, createdAt: WallTime, isPersistent: Bool, recalls: OplogID? = nil,
-        attributes: String = ""
+        attributes: String = "", conversation: String = ""
     ) {
         self.id = id
         self.thirdMessageID = thirdMessageID
@@ -29,6 +31,7 @@ package struct Oplog: Hashable, Sendable {
         self.isPersistent = isPersistent
         self.recalls = recalls
         self.attributes = attributes
+        self.conversation = conversation
     }
 
     /// The rule that skips the oplog for this device for good; nil when none does.

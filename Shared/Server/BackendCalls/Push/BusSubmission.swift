@@ -71,6 +71,7 @@ package struct BusSubmission: PushSubmitting {
         oplog.maximumVersion = push.targeting.maximumVersion ?? ""
         oplog.validUntilMs = push.validUntil?.milliseconds ?? 0
         oplog.attributes = push.attributes.text
+        oplog.conversation = push.conversation
         var command = Mss_Bus_V1_AppendCommand()
         command.target = target.bus
         command.bizType = push.bizType.text

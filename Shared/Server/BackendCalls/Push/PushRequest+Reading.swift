@@ -22,6 +22,7 @@ extension PushRequest {
         let validUntil = try fields.validUntil()
         let payload = try fields.payload(source)
         let attributes = try fields.attributes()
+        let conversation = try fields.conversation()
         guard bizType.utf16.count <= Limits.bizTypeUnits else {
             throw PushRefusal(
                 .bizNotOnline,
@@ -31,7 +32,7 @@ extension PushRequest {
         self.init(
             scope: scope, instanceID: InstanceID(fields.instanceID), bizType: BizType(bizType), linkToken: linkToken,
             thirdMessageID: ThirdMessageID(thirdMessageID), payload: payload, isBinary: source == .binaryPayload,
-            targeting: targeting, validUntil: validUntil, attributes: attributes)
+            targeting: targeting, validUntil: validUntil, attributes: attributes, conversation: conversation)
     }
 
     private enum PayloadSource: String {
@@ -203,6 +204,14 @@ extension PushRequest {
                 }
             }
             return attributes
+        }
+
+        func conversation() throws(PushRefusal) -> String {
+            guard let text = try optionalString("conversation", maximumUnits: Limits.conversationUnits) else {
+                return ""
+            }
+            try checkIdentifier(text, "conversation")
+            return text
         }
 
         func payload(_ source: PayloadSource) throws(PushRefusal) -> [UInt8] {

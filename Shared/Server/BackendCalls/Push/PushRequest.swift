@@ -15,12 +15,14 @@ package struct PushRequest: Hashable, Sendable {
     package var validUntil: WallTime?
     /// The attributes for filters. They are not compared with the configuration yet.
     package var attributes: SubscriptionValues
+    /// The conversation; empty: none.
+    package var conversation: String
 
     /// Creates a push inside the service; the parameters are not checked.
     package init(
         scope: PushScope, instanceID: InstanceID, bizType: BizType, linkToken: String, thirdMessageID: ThirdMessageID,
         payload: [UInt8], isBinary: Bool, targeting: Targeting, validUntil: WallTime? = nil,
-        attributes: SubscriptionValues = SubscriptionValues()
+        attributes: SubscriptionValues = SubscriptionValues(), conversation: String = ""
     ) {
         self.scope = scope
         self.instanceID = instanceID
@@ -32,6 +34,7 @@ package struct PushRequest: Hashable, Sendable {
         self.targeting = targeting
         self.validUntil = validUntil
         self.attributes = attributes
+        self.conversation = conversation
     }
 }
 

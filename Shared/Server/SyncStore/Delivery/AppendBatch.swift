@@ -75,6 +75,7 @@ struct AppendBatch {
             .int16Array(rows.map { Int16($0.oplog.targeting.share.start) }),
             .int16Array(rows.map { Int16($0.oplog.targeting.share.size) }),
             .int64Array(rows.map(\.oplog.validUntil.milliseconds)), .textArray(rows.map(\.oplog.attributes)),
+            .textArray(rows.map(\.oplog.conversation)),
         ]
     }
 
@@ -114,7 +115,7 @@ extension OplogStore {
             SELECT ordinal, head_before, channel, id, is_duplicate, valid_until_ms, created_at_ms, is_persistent,
                 is_single_device, checks_session, is_immediate, awaits_outcome, written_at_ms
             FROM \(store.prefix)append_oplogs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
-                $17, $18, $19)
+                $17, $18, $19, $20)
             """
         return Query(PostgresStatement(sql, batch.parameters)) { rows throws(PostgresError) in
             var stored = [Appended?](repeating: nil, count: batch.rowCount)

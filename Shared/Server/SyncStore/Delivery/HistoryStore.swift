@@ -31,9 +31,11 @@ package enum HistoryStore {
         """
 
     /// The next oplogs between two ids, which are excluded, without their payloads.
+    ///
+    /// - Parameter conversation: only oplogs of this one; empty: all.
     package static func candidates(
-        of channelID: Int64, after: OplogID, before: OplogID, oldestFirst: Bool, limit: Int,
-        in store: StoreSchema = .every
+        of channelID: Int64, _ conversation: String = "", after: OplogID, before: OplogID, oldestFirst: Bool,
+        limit: Int, in store: StoreSchema = .every
     ) -> Query<[Candidate]> {
         let sql = """
             SELECT o.oplog_id, \(OplogStore.targetingColumns),
@@ -42,11 +44,13 @@ package enum HistoryStore {
                 coalesce(o.attributes, '')
             FROM \(store.prefix)oplog o
             WHERE channel_id = $1 AND oplog_id > $2 AND oplog_id < $3
+                \(conversation.isEmpty ? "" : "AND o.conversation = $5")
             ORDER BY oplog_id \(oldestFirst ? "ASC" : "DESC") LIMIT $4
             """
-        let parameters: [PostgresValue] = [
+        var parameters: [PostgresValue] = [
             .int64(channelID), .int64(after.value), .int64(before.value), .int32(Int32(clamping: limit)),
         ]
+        if !conversation.isEmpty { parameters.append(.text(conversation)) }
         return Query(PostgresStatement(sql, parameters)) { rows throws(PostgresError) in
             try rows.decode { columns throws(PostgresError) in
                 try Candidate(
@@ -70,6 +74,68 @@ package enum HistoryStore {
         let parameters: [PostgresValue] = [.int64(channelID), .int64Array(ids.map(\.value))]
         return Query(PostgresStatement(sql, parameters)) { rows throws(PostgresError) in
             try rows.decode(OplogStore.oplog)
+        }
+    }
+
+    /// A conversation of a channel.
+    package struct Conversation: Sendable {
+        package var name: String
+        /// The number of its oplogs above a position, by targeting; among the newest `Limits.oplogsLookedAt`.
+        package var waiting: [Targeting: Int] = [:]
+    }
+
+    /// The conversations after a name, in the order of their bytes. One step in the index finds each, however many
+    /// oplogs it has.
+    ///
+    /// - Parameter position: oplogs above it are counted.
+    package static func conversations(
+        of channelID: Int64, after name: String, above position: OplogID, limit: Int, in store: StoreSchema = .every
+    ) -> Query<[Conversation]> {
+        let next = """
+            SELECT o.conversation FROM \(store.prefix)oplog o
+            WHERE o.channel_id = $1 AND o.conversation >
+            """
+        let sql = """
+            WITH RECURSIVE found (conversation, ordinal) AS (
+                SELECT (\(next) $2 ORDER BY o.conversation LIMIT 1), 1
+                UNION ALL
+                SELECT (\(next) found.conversation ORDER BY o.conversation LIMIT 1), found.ordinal + 1
+                FROM found WHERE found.conversation IS NOT NULL AND found.ordinal < $3
+            )
+            SELECT f.conversation, g.waiting, g.operating_system, g.minimum_version, g.maximum_version, g.share_start,
+                g.share_size
+            FROM found f
+            LEFT JOIN LATERAL (
+                SELECT r.operating_system, r.minimum_version, r.maximum_version, r.share_start, r.share_size,
+                    count(*) AS waiting
+                FROM (
+                    SELECT \(OplogStore.targetingColumns),
+                        \(isOffered) AND \(OplogStore.isOfConfiguration(in: store)) AS is_offered
+                    FROM \(store.prefix)oplog o
+                    WHERE o.channel_id = $1 AND o.conversation = f.conversation AND o.oplog_id > $4
+                    ORDER BY o.oplog_id DESC LIMIT $5
+                ) r
+                WHERE r.is_offered GROUP BY 1, 2, 3, 4, 5
+            ) g ON true
+            WHERE f.conversation IS NOT NULL ORDER BY f.ordinal
+            """
+        let parameters: [PostgresValue] = [
+            .int64(channelID), .text(name), .int32(Int32(clamping: limit)), .int64(position.value),
+            .int32(Int32(Limits.oplogsLookedAt)),
+        ]
+        return Query(PostgresStatement(sql, parameters)) { rows throws(PostgresError) in
+            var conversations: [Conversation] = []
+            try rows.forEachRow { columns throws(PostgresError) in
+                let name = try columns.next(String.self)
+                if conversations.last?.name.isSame(as: name) != true { conversations.append(Conversation(name: name)) }
+                if let waiting = try columns.next(Int?.self) {
+                    let targeting = try OplogStore.targeting(&columns)
+                    conversations[conversations.count - 1].waiting[targeting] = waiting
+                } else {
+                    columns.skipRest()
+                }
+            }
+            return conversations
         }
     }
 

@@ -135,7 +135,7 @@ package enum OplogStore {
     static let columns = """
         o.oplog_id, o.third_message_id, o.payload, o.is_binary, \(targetingColumns),
         floor(extract(epoch FROM o.valid_until) * 1000)::bigint, floor(extract(epoch FROM o.created_at) * 1000)::bigint,
-        o.recalls, coalesce(o.attributes, '')
+        o.recalls, coalesce(o.attributes, ''), coalesce(o.conversation, '')
         """
 
     /// Reads `columns`. A non-persistent or recalled oplog, and a tombstone, have no payload.
@@ -143,7 +143,8 @@ package enum OplogStore {
         try Oplog(
             id: columns.next(), thirdMessageID: columns.next(), payload: columns.next([UInt8]?.self) ?? [],
             isBinary: columns.next(), targeting: targeting(&columns), validUntil: columns.next(),
-            createdAt: columns.next(), isPersistent: true, recalls: columns.next(), attributes: columns.next())
+            createdAt: columns.next(), isPersistent: true, recalls: columns.next(), attributes: columns.next(),
+            conversation: columns.next())
     }
 
     /// Tombstones above one id up to another, in id order: a threshold does not discard them (H7).

@@ -37,7 +37,7 @@ CREATE OR REPLACE FUNCTION append_oplogs(
     in_channel integer[], in_number integer[], in_third_message_id text[], in_third_message_hash bigint[],
     in_payload bytea[], in_is_binary boolean[], in_operating_system smallint[], in_minimum_version text[],
     in_maximum_version text[], in_share_start smallint[], in_share_size smallint[], in_valid_until_ms bigint[],
-    in_attributes text[]
+    in_attributes text[], in_conversation text[]
 ) RETURNS TABLE (
     ordinal bigint, channel bigint, id bigint, is_duplicate boolean, head_before bigint,
     valid_until_ms bigint, created_at_ms bigint, is_persistent boolean, is_single_device boolean,
@@ -112,10 +112,10 @@ BEGIN
         FROM unnest(
             in_channel, in_number, in_third_message_id, in_third_message_hash, in_payload, in_is_binary,
             in_operating_system, in_minimum_version, in_maximum_version, in_share_start, in_share_size,
-            in_valid_until_ms, in_attributes
+            in_valid_until_ms, in_attributes, in_conversation
         ) WITH ORDINALITY AS r (
             place, number, third_message_id, third_message_hash, payload, is_binary, operating_system, minimum_version,
-            maximum_version, share_start, share_size, until_ms, attributes, ordinal)
+            maximum_version, share_start, share_size, until_ms, attributes, conversation, ordinal)
         LEFT JOIN LATERAL (
             SELECT o.oplog_id, o.awaits_outcome AND o.recalled_at IS NULL AS awaits_outcome FROM oplog o
             WHERE o.channel_id = channels[r.place] AND o.third_message_hash = r.third_message_hash
@@ -128,11 +128,11 @@ BEGIN
         INSERT INTO oplog (
             channel_id, oplog_id, third_message_id, third_message_hash, payload, is_binary, operating_system,
             minimum_version, maximum_version, share_start, share_size, valid_until, created_at, attributes,
-            awaits_outcome)
+            conversation, awaits_outcome)
         SELECT l.channel_id, l.new_id, l.third_message_id, l.third_message_hash,
             CASE WHEN persistent[l.k] THEN l.payload END, l.is_binary, l.operating_system, l.minimum_version,
             l.maximum_version, l.share_start, l.share_size, l.valid_until, l.created_at, nullif(l.attributes, ''),
-            CASE WHEN NOT persistent[l.k] THEN true END
+            nullif(l.conversation, ''), CASE WHEN NOT persistent[l.k] THEN true END
         FROM located l WHERE l.known_id IS NULL
     )
     SELECT l.ordinal, l.channel_id, coalesce(l.known_id, l.new_id), l.known_id IS NOT NULL, heads[l.place],

@@ -52,7 +52,8 @@ BEGIN
         ARRAY[1], ARRAY[1], ARRAY[in_held.stage_ids[stage]], ARRAY[in_held.stage_hashes[stage]], ARRAY[in_held.payload],
         ARRAY[in_held.is_binary], ARRAY[in_held.operating_system], ARRAY[in_held.minimum_version],
         ARRAY[in_held.maximum_version], ARRAY[((in_held.share_start + share_before) % 10000)::smallint],
-        ARRAY[(in_held.stages[stage] - share_before)::smallint], ARRAY[in_held.valid_until_ms], ARRAY['']);
+        ARRAY[(in_held.stages[stage] - share_before)::smallint], ARRAY[in_held.valid_until_ms], ARRAY[''],
+        ARRAY['']);
     IF NOT FOUND THEN RETURN 'offline'; END IF;
     -- A stage of this roll-out cannot be the duplicate: the row would list it.
     IF made.is_duplicate THEN RETURN 'taken'; END IF;

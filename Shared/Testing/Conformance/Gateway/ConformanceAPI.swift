@@ -17,6 +17,7 @@ struct ConformanceAPI: Sendable {
         let thirdMsgId: String
         var payload: String?
         var binaryPayload: String?
+        var conversation: String?
     }
 
     private struct Items: Encodable { let items: [Item] }
@@ -30,12 +31,18 @@ struct ConformanceAPI: Sendable {
 
     /// Pushes texts in this order.
     ///
-    /// - Parameter bizType: by default the Sync ID of most cases.
+    /// - Parameters:
+    ///   - bizType: by default the Sync ID of most cases.
+    ///   - conversation: nil: none.
     /// - Returns: the oplog ids.
     /// - Throws: `Mismatch` if a push was refused.
-    func push(_ texts: [String], to target: String, bizType: String? = nil) async throws -> [Int64] {
+    func push(
+        _ texts: [String], to target: String, bizType: String? = nil, conversation: String? = nil
+    ) async throws -> [Int64] {
         let items = texts.map {
-            Item(bizType: bizType ?? self.bizType, linkToken: target, thirdMsgId: UUID().uuidString, payload: $0)
+            Item(
+                bizType: bizType ?? self.bizType, linkToken: target, thirdMsgId: UUID().uuidString, payload: $0,
+                conversation: conversation)
         }
         var ids: [Int64] = []
         // A batch keeps the order of its items. A hundred items keep the body small.

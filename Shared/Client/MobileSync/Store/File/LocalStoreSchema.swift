@@ -12,6 +12,7 @@ enum LocalStoreSchema {
         migrator.registerMigration("3 subscription parameters") { try $0.execute(sql: step3) }
         migrator.registerMigration("4 offline logins") { try $0.execute(sql: step4) }
         migrator.registerMigration("5 calls") { try $0.execute(sql: step5) }
+        migrator.registerMigration("6 conversations") { try $0.execute(sql: step6) }
         return migrator
     }
 
@@ -139,5 +140,16 @@ enum LocalStoreSchema {
     private static let step5 = """
         -- A caller waits for the result: it is in no sequence of results.
         ALTER TABLE operation ADD COLUMN is_call INTEGER NOT NULL DEFAULT 0;
+        """
+
+    private static let step6 = """
+        -- NULL for none.
+        ALTER TABLE oplog ADD COLUMN conversation TEXT;
+        CREATE INDEX oplog_conversation ON oplog (channel_id, conversation, oplog_id)
+            WHERE conversation IS NOT NULL;
+        -- The user has read the oplogs of a conversation up to here.
+        CREATE TABLE read_mark (
+            channel_id INTEGER NOT NULL REFERENCES channel (id), conversation TEXT NOT NULL, upto INTEGER NOT NULL,
+            PRIMARY KEY (channel_id, conversation)) WITHOUT ROWID;
         """
 }

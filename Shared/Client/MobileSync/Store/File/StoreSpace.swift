@@ -41,7 +41,10 @@ struct StoreSpace {
 
     /// The approximate size of entries in the store.
     static func bytes(of entries: some Sequence<Mss_Device_V1_Entry>) -> Int {
-        entries.reduce(0) { $0 + $1.payload.count + $1.thirdMessageID.utf8.count + 160 }
+        // The index has the conversation, too.
+        entries.reduce(0) {
+            $0 + $1.payload.count + $1.thirdMessageID.utf8.count + 2 * $1.conversation.utf8.count + 160
+        }
     }
 
     /// The channels of device ids that the service refused. Their confirmations are not reported.

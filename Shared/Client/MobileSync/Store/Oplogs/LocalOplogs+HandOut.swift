@@ -6,7 +6,8 @@ import SyncModel
 extension LocalOplogs {
     /// The columns of an oplog that the app receives.
     static let shownColumns = """
-        oplog_id, payload, is_binary, third_message_id, created_at_ms, recalls, is_replay, hand_outs, repeats
+        oplog_id, payload, is_binary, third_message_id, created_at_ms, recalls, is_replay, hand_outs, repeats,
+        conversation
         """
 
     /// Prepares the oplogs after the store was opened: handed-out oplogs that the app did not confirm wait again. An
@@ -102,7 +103,8 @@ extension LocalOplogs {
         let recalls: Int64 = row[5]
         return SyncOplog(
             bizType: channel.key.bizType, oplogID: row[0], payload: [UInt8](payload), isBinary: row[2],
-            thirdMessageID: thirdMessageID.isEmpty ? nil : thirdMessageID, createdAt: row[4],
+            thirdMessageID: thirdMessageID.isEmpty ? nil : thirdMessageID,
+            conversation: row[9], createdAt: row[4],
             userID: channel.userID, recalls: recalls == 0 ? nil : recalls,
             isReplay: row[6], channelRow: channel.row, state: ResendLadder.State(repeats: row[8], handOuts: row[7]))
     }

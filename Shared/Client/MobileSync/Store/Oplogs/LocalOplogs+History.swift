@@ -7,29 +7,30 @@ import SyncModel
 extension LocalOplogs {
     /// Returns the newest oplogs below an id, confirmed or not, without recalled oplogs and tombstones.
     ///
-    /// - Parameter before: nil for the newest.
-    func history(of channel: LocalChannel, before: Int64?, limit: Int) throws(SyncError) -> [SyncOplog] {
-        try file.access("reading history") { db in
-            try Row.fetchAll(
-                db.cachedStatement(
-                    sql: """
-                        SELECT \(Self.shownColumns) FROM oplog
-                        WHERE channel_id = ? AND oplog_id < ? AND recalls = 0 AND NOT is_recalled
-                        ORDER BY oplog_id DESC LIMIT ?
-                        """), arguments: [channel.row, before ?? Int64.max, limit]
-            ).map { try oplog(from: $0, of: channel) }
-        }
+    /// - Parameters:
+    ///   - conversation: only oplogs of this one; nil for all.
+    ///   - before: nil for the newest.
+    func history(
+        of channel: LocalChannel, _ conversation: String?, before: Int64?, limit: Int
+    ) throws(SyncError) -> [SyncOplog] {
+        try newest(of: channel, conversation, before: before, limit: limit).map(\.oplog)
     }
 
-    /// Returns the newest oplogs of a channel with their states, as `history` does.
-    func newest(of channel: LocalChannel, limit: Int) throws(SyncError) -> [SyncOplogList.Item] {
+    /// Returns oplogs as `history` does, with their states.
+    func newest(
+        of channel: LocalChannel, _ conversation: String?, before: Int64? = nil, limit: Int
+    ) throws(SyncError) -> [SyncOplogList.Item] {
         try file.access("reading the newest oplogs") { db in
             try Row.fetchAll(
                 db.cachedStatement(
                     sql: """
-                        SELECT \(Self.shownColumns), state FROM oplog
-                        WHERE channel_id = ? AND recalls = 0 AND NOT is_recalled ORDER BY oplog_id DESC LIMIT ?
-                        """), arguments: [channel.row, limit]
+                        SELECT \(Self.shownColumns), state
+                        FROM oplog \(conversation == nil ? "" : "INDEXED BY oplog_conversation")
+                        WHERE channel_id = :channel \(Self.isOf(conversation))
+                            AND oplog_id < :before AND recalls = 0 AND NOT is_recalled
+                        ORDER BY oplog_id DESC LIMIT :limit
+                        """),
+                arguments: Self.arguments(channel, conversation) + ["before": before ?? Int64.max, "limit": limit]
             ).map { row in
                 let state: Int64 = row["state"]
                 return SyncOplogList.Item(
@@ -39,24 +40,41 @@ extension LocalOplogs {
         }
     }
 
+    /// The condition on the conversation; empty for all.
+    private static func isOf(_ conversation: String?) -> String {
+        conversation == nil ? "" : "AND conversation = :conversation"
+    }
+
+    private static func arguments(_ channel: LocalChannel, _ conversation: String?) -> StatementArguments {
+        var arguments: StatementArguments = ["channel": channel.row]
+        if let conversation { arguments += ["conversation": conversation] }
+        return arguments
+    }
+
     /// Returns the number of oplogs that the app has not confirmed, without dead letters.
-    func unconfirmed(in channel: LocalChannel) throws(SyncError) -> Int {
+    ///
+    /// - Parameter conversation: only oplogs of this one; nil for all.
+    func unconfirmed(in channel: LocalChannel, _ conversation: String? = nil) throws(SyncError) -> Int {
         try file.access("counting oplogs") { db in
             try Int.fetchOne(
                 db.cachedStatement(
                     sql: """
-                        SELECT count(*) FROM oplog WHERE channel_id = ? AND state IN (
+                        SELECT count(*) FROM oplog WHERE channel_id = :channel AND state IN (
                             \(OplogState.waiting.rawValue), \(OplogState.handedOut.rawValue))
-                        """), arguments: [channel.row]) ?? 0
+                            \(Self.isOf(conversation))
+                        """), arguments: Self.arguments(channel, conversation)) ?? 0
         }
     }
 
     /// Stores a page that was read newest first. When the store is full, the page is returned but not stored.
     ///
-    /// - Parameter before: the id of the request; 0 for the newest.
+    /// - Parameters:
+    ///   - conversation: the conversation of the request. Such a page has only some of the channel's oplogs, so it does
+    ///     not extend the range in which the store has all of them. Nil for all oplogs.
+    ///   - before: the id of the request; 0 for the newest.
     /// - Returns: the oplogs of the page for the app.
     func storeHistory(
-        _ page: Mss_Device_V1_HistoryPage, of key: LocalChannel.Key, before: Int64
+        _ page: Mss_Device_V1_HistoryPage, of key: LocalChannel.Key, _ conversation: String?, before: Int64
     ) throws(SyncError) -> [SyncOplog] {
         let hasSpace = try space.free(for: StoreSpace.bytes(of: page.entries))
         var stored: LocalChannel?
@@ -64,6 +82,8 @@ extension LocalOplogs {
             var channel = try channels.channel(key, in: db)
             if hasSpace {
                 for entry in page.entries { try insert(entry, into: channel, as: .history, in: db) }
+            }
+            if hasSpace, conversation == nil {
                 channel.range.read(
                     downTo: page.more ? OplogID(page.next - 1) : .zero, before: OplogID(before),
                     head: OplogID(page.head))
@@ -81,7 +101,8 @@ extension LocalOplogs {
         SyncOplog(
             bizType: channel.key.bizType, oplogID: entry.oplogID, payload: [UInt8](entry.payload),
             isBinary: entry.binary, thirdMessageID: entry.thirdMessageID.isEmpty ? nil : entry.thirdMessageID,
-            createdAt: entry.createdAtMs, userID: channel.userID, recalls: nil,
+            conversation: entry.conversation.isEmpty ? nil : entry.conversation, createdAt: entry.createdAtMs,
+            userID: channel.userID, recalls: nil,
             isReplay: false, channelRow: channel.row, state: ResendLadder.State(repeats: 0, handOuts: 0))
     }
 }

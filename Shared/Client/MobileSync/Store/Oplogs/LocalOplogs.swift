@@ -24,12 +24,13 @@ struct LocalOplogs {
             sql: """
                 INSERT INTO oplog (
                     channel_id, oplog_id, payload, is_binary, third_message_id, created_at_ms, valid_until_ms, recalls,
-                    is_replay, was_shown, state)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO \(origin.orIfKnown)
+                    is_replay, was_shown, state, conversation)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO \(origin.orIfKnown)
                 """
         ).execute(arguments: [
             channel.row, entry.oplogID, payload, entry.binary, entry.thirdMessageID, entry.createdAtMs,
             entry.validUntilMs, entry.recalls, origin.isReplay, wasShown, origin.state.rawValue,
+            entry.conversation.isEmpty ? nil : entry.conversation,
         ])
     }
 
@@ -64,12 +65,13 @@ struct LocalOplogs {
         return wasShown.first ?? true
     }
 
-    /// Deletes the oplogs of a channel. Confirmations stay until the gateway has recorded them. The sync point stays,
+    /// Deletes the oplogs and read marks of a channel. Confirmations stay until the gateway has recorded them. The sync point stays,
     /// so that the data does not arrive again.
     func deleteAll(of channel: LocalChannel, in db: Database) throws {
         try db.execute(
             sql: "DELETE FROM oplog WHERE channel_id = ? AND NOT (state = ? AND needs_report)",
             arguments: [channel.row, OplogState.confirmed.rawValue])
+        try db.execute(sql: "DELETE FROM read_mark WHERE channel_id = ?", arguments: [channel.row])
     }
 
     /// Encrypts all payloads with another key.

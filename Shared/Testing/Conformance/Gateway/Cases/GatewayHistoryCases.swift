@@ -58,6 +58,7 @@ enum GatewayHistoryCases {
             let device = try await target.open(target.fresh())
             try expect(try await history(device) { $0.count = 10 }, ids: [], head: 0, more: false)
         },
+        GatewayCase("history/of-a-conversation", rule, historyOfConversation),
         GatewayCase("history/refusals", rule, historyRefusals),
         GatewayCase("history/without-tombstones", "Tombstones", historyOfRecalled),
         GatewayCase("history/of-suspended-type", "Subscriptions") { target in
@@ -102,6 +103,7 @@ enum GatewayHistoryCases {
             ("count 0", .invalid, { $0.count = 0 }),
             ("count 101", .invalid, { $0.count = 101 }),
             ("another bind", .invalid, { $0.bindNumber = 7 }),
+            ("a conversation of 101", .invalid, { $0.conversation = String(repeating: "c", count: 101) }),
         ]
         for (what, refusal, change) in cases {
             let page = try await history(device) {
@@ -111,6 +113,35 @@ enum GatewayHistoryCases {
             try Mismatch.unless(
                 page.refusal == refusal && page.entries.isEmpty, "\(refusal) for \(what)", seen: "\(page.refusal)")
         }
+    }
+
+    private static func historyOfConversation(_ target: GatewayTarget) async throws {
+        let device = try await target.open(target.fresh())
+        let user = device.identity.user
+        let (api, more) = (target.api, ["1", "2", "3"])
+        let first = try await api.push(more, to: user, conversation: "a chat")
+        _ = try await api.push(more, to: user)
+        let second = try await api.push(more, to: user, conversation: "a chat")
+        let others = try await api.push(more, to: user, conversation: "another chat")
+        let page = try await history(device) {
+            $0.count = 4
+            $0.conversation = "a chat"
+        }
+        try expect(page, ids: second.reversed() + [first[2]], head: others[2], more: true)
+        try Mismatch.unless(
+            page.entries.allSatisfy { $0.conversation == "a chat" }, "entries with their conversation",
+            seen: "\(page.entries.map(\.conversation))")
+        let next = try await history(device) {
+            $0.count = 4
+            $0.conversation = "a chat"
+            $0.before = page.next
+        }
+        try expect(next, ids: [first[1], first[0]], head: others[2], more: false)
+        let none = try await history(device) {
+            $0.count = 4
+            $0.conversation = "no chat"
+        }
+        try expect(none, ids: [], head: others[2], more: false)
     }
 
     private static func historyOfRecalled(_ target: GatewayTarget) async throws {

@@ -69,7 +69,7 @@ class BackendClientTests {
     void aPushHasEveryMember() throws Exception {
         Push push = Push.to("UCHAT", "u1", "m1").payload("a \"quote\" and é").operatingSystem("Android")
             .minimumAppVersion("1.2").maximumAppVersion("2").validUntil(1_795_250_096_000L).attribute("region", "north")
-            .attribute("level", 3).attribute("urgent", true).build();
+            .attribute("level", 3).attribute("urgent", true).conversation("order 17").build();
         PushResult result = client(STORED).push(push);
         assertTrue(result.isAccepted());
         assertEquals("NOT_ONLINE 7", result.code() + " " + result.oplogId());
@@ -78,7 +78,8 @@ class BackendClientTests {
         assertEquals("application/json", request.headers.get("Content-Type"));
         assertEquals("{'bizType':'UCHAT','linkToken':'u1','thirdMsgId':'m1','payload':'a \\'quote\\' and é',"
             + "'osType':'Android','appMinVersion':'1.2','appMaxVersion':'2','validTimeEnd':1795250096000,"
-            + "'attributes':{'region':'north','level':3,'urgent':true}}", request.body.replace('"', '\''));
+            + "'conversation':'order 17','attributes':{'region':'north','level':3,'urgent':true}}",
+            request.body.replace('"', '\''));
     }
 
     @Test
@@ -394,6 +395,7 @@ class BackendClientTests {
         misuse("linkToken", () -> Push.to("UCHAT", "", "m1"));
         misuse("thirdMsgId", () -> Push.to("UCHAT", "u1", null));
         misuse("no data", () -> Push.to("UCHAT", "u1", "m1").build());
+        misuse("conversation", () -> Push.to("UCHAT", "u1", "m1").conversation(""));
         misuse("finite Number", () -> Push.to("UCHAT", "u1", "m1").attribute("a", Double.NaN));
         BackendClient client = client();
         misuse("thirdMsgId", () -> client.recall("UCHAT", "u1", null));

@@ -507,6 +507,9 @@ class ClientTests extends PlayedClient {
         check(invalid, "Sync ID", () -> client.listen("", oplog -> { }));
         check(invalid, "listenForResults", () -> client.listen("MSS_RESULTS", oplog -> { }));
         check(invalid, "Sync ID", () -> client.suspend("a much too long name of a Sync ID"));
+        check(invalid, "conversation", () -> client.history("UCHAT", "", 0, 1));
+        check(invalid, "conversation", () -> client.markRead("UCHAT", new String(new char[101]), 1));
+        check(invalid, "listenForResults", () -> client.conversations("MSS_RESULTS"));
         check(invalid, "a parameter's name", () -> client.setParameter("NEWS", "", null, SyncParameterKind.CLIENT));
         check(invalid, "finite number", () -> SyncParameterValue.number(Double.NaN));
         check(invalid, "200 characters", () -> SyncParameterValue.text(new String(new char[201]).replace('\0', 'x')));

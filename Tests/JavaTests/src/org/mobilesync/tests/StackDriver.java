@@ -14,6 +14,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.mobilesync.SyncChannelSummary;
 import org.mobilesync.SyncClient;
+import org.mobilesync.SyncConversation;
 import org.mobilesync.SyncHistory;
 import org.mobilesync.SyncOperation;
 import org.mobilesync.SyncOperationResult;
@@ -24,8 +25,8 @@ import org.mobilesync.backend.BackendClient;
 import org.mobilesync.backend.Push;
 
 /**
- * Uses a client against a running service: data, lists, suspension, wake-up token and operations. It prints a line for
- * each check, and ends with a status above 0 at the first one that fails.
+ * Uses a client against a running service: data, lists, conversations, suspension, wake-up token and operations. It
+ * prints a line for each check, and ends with a status above 0 at the first one that fails.
  *
  * <p>Arguments: {@code API GATEWAY_PORT CA INSTANCE plain|websocket}.
  */
@@ -62,6 +63,7 @@ public final class StackDriver {
         System.out.println("pass 150 oplogs arrive in order");
         lists();
         recovery();
+        conversations();
         suspension(endListening);
         operations();
         client.setPushToken(SyncPushToken.fcm("token")).get();
@@ -96,6 +98,40 @@ public final class StackDriver {
             check("text " + number + " true", oplog.text() + " " + oplog.isReplay());
         }
         System.out.println("pass a recovery brings all 150 again, as replays");
+    }
+
+    private void conversations() throws Exception {
+        for (String name : Arrays.asList("first", "second")) {
+            backend.push(Push.to(BIZ_TYPE, user, "c-" + name + "-" + System.nanoTime()).payload("text in " + name)
+                .conversation(name).build());
+            check(name, device.next().conversation());
+        }
+        eventually("both are listed and have arrived", () -> conversationStates().equals("second 1 0, first 1 0"));
+        SyncConversation first = get(client.conversations(BIZ_TYPE)).get(1);
+        get(client.markRead(BIZ_TYPE, "first", first.last().oplogId()));
+        check("second 1 0, first 0 0", conversationStates());
+        check("[text in first]", textsOf("first"));
+        // Without the local data, the server answers.
+        get(client.unsubscribe(BIZ_TYPE));
+        get(client.resume(BIZ_TYPE));
+        eventually("eligible again", () -> client.history(BIZ_TYPE, 0, 1).handle((part, error) -> error == null).get());
+        check("[text in first]", textsOf("first"));
+        System.out.println("pass conversations");
+    }
+
+    /** Returns name, unread and notReceived of each conversation. */
+    private String conversationStates() throws Exception {
+        List<String> states = new ArrayList<>();
+        for (SyncConversation one : get(client.conversations(BIZ_TYPE))) {
+            states.add(one.conversation() + " " + one.unread() + " " + one.notReceived());
+        }
+        return String.join(", ", states);
+    }
+
+    private String textsOf(String conversation) throws Exception {
+        List<String> texts = new ArrayList<>();
+        for (SyncOplog oplog : get(client.history(BIZ_TYPE, conversation, 0, 20)).oplogs()) texts.add(oplog.text());
+        return texts.toString();
     }
 
     private SyncChannelSummary summaryOf() throws Exception {

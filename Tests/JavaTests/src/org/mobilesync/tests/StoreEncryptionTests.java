@@ -47,7 +47,7 @@ class StoreEncryptionTests extends OpenedStore {
     }
 
     private String storedTexts() {
-        return store.history().history("UCHAT", "u1", 0, 10).allStored().stream().map(SyncOplog::text)
+        return store.history().history("UCHAT", null, "u1", 0, 10).allStored().stream().map(SyncOplog::text)
             .collect(Collectors.joining(" "));
     }
 

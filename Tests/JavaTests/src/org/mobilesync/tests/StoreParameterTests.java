@@ -23,6 +23,9 @@ class StoreParameterTests extends OpenedStore {
         push(batch(0, 4, 4));
         store.close();
         SyncDatabase database = JdbcDatabase.open(folder.resolve("s").toString());
+        database.execute("DROP TABLE read_mark");
+        database.execute("DROP INDEX oplog_conversation");
+        database.execute("ALTER TABLE oplog DROP COLUMN conversation");
         database.execute("DROP TABLE parameter");
         database.execute("DROP TABLE recovery");
         database.execute("ALTER TABLE store DROP COLUMN key_check");

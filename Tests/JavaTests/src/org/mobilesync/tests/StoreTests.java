@@ -150,7 +150,7 @@ class StoreTests extends OpenedStore {
         recall.entries.get(0).recalls = 7;
         push(recall);
         assertEquals(7, handOutOplogs("u1").get(0).recalls());
-        assertTrue(store.history().history("UCHAT", "u1", 0, 10).allStored().isEmpty());
+        assertTrue(store.history().history("UCHAT", null, "u1", 0, 10).allStored().isEmpty());
     }
 
     @Test
@@ -297,7 +297,7 @@ class StoreTests extends OpenedStore {
         SyncException error = assertThrows(SyncException.class, this::open);
         assertTrue(error.getMessage().contains("newer version"), error.getMessage());
         database = JdbcDatabase.open(folder.resolve("s").toString());
-        database.execute("PRAGMA user_version = 2");
+        database.execute("PRAGMA user_version = 3");
         database.close();
         open();
     }
@@ -430,7 +430,7 @@ class StoreTests extends OpenedStore {
         store.suspended().set("UCHAT", false);
         assertEquals(ids(1, 2), handOut("u1"));
         store.suspended().deleteData("UCHAT", "u1");
-        assertTrue(store.history().history("UCHAT", "u1", 0, 10).allStored().isEmpty());
+        assertTrue(store.history().history("UCHAT", null, "u1", 0, 10).allStored().isEmpty());
         assertEquals(2, position());
         for (int number = 0; number < 200; number++) store.suspended().set("T" + number, true);
         assertThrows(SyncException.class, () -> store.suspended().set("ONE-MORE", true));
@@ -443,7 +443,7 @@ class StoreTests extends OpenedStore {
         ChannelBatch batch = batch(0, 100, 99, 100);
         batch.passedOverUpto = 98;
         push(batch);
-        assertEquals(99, store.history().history("UCHAT", "u1", 0, 10).requestBefore());
-        assertEquals(2, store.history().history("UCHAT", "u1", 0, 10).complete().size());
+        assertEquals(99, store.history().history("UCHAT", null, "u1", 0, 10).requestBefore());
+        assertEquals(2, store.history().history("UCHAT", null, "u1", 0, 10).complete().size());
     }
 }

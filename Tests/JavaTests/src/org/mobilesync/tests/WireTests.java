@@ -46,6 +46,8 @@ import org.mobilesync.internal.wire.PushToken;
 import org.mobilesync.internal.wire.StoredAck;
 import org.mobilesync.internal.wire.StoredUpto;
 import org.mobilesync.internal.wire.SubmitOperations;
+import org.mobilesync.internal.wire.SummaryPage;
+import org.mobilesync.internal.wire.SummaryRequest;
 import org.mobilesync.internal.wire.SyncPoint;
 import org.mobilesync.internal.wire.WireReader;
 
@@ -152,6 +154,15 @@ class WireTests {
         return request;
     }
 
+    private static SummaryRequest conversations() {
+        SummaryRequest request = new SummaryRequest();
+        request.requestNumber = 1;
+        request.bindNumber = 1;
+        request.count = 16;
+        request.conversationsOf = "UCHAT";
+        return request;
+    }
+
     private static SubmitOperations operations() {
         DeviceOperation operation = new DeviceOperation();
         operation.operationId = "o1";
@@ -186,8 +197,8 @@ class WireTests {
     }
 
     private static final Body[] SAMPLES = {
-        connect(), connected(), ping(), push(), storedAck(), report(), question(), signedConnect(), operations(),
-        taken(), keeping(),
+        connect(), connected(), ping(), push(), storedAck(), report(), question(), conversations(), signedConnect(),
+        operations(), taken(), keeping(),
     };
 
     private static List<Body> decoded(InputStream in) throws IOException, FrameException {
@@ -311,6 +322,23 @@ class WireTests {
         assertArrayEquals(ProtocolText.bytes("12 03 01 ac 02"), ack.encoded());
         StoredAck unpacked = StoredAck.read(new WireReader(ProtocolText.bytes("10 01 10 ac 02")));
         assertArrayEquals(new long[] {1, 300}, unpacked.rereads.toArray());
+    }
+
+    @Test
+    void theFieldsOfConversationsHaveTheirNumbers() throws Exception {
+        Entry entry = new Entry();
+        entry.conversation = "c";
+        assertArrayEquals(ProtocolText.bytes("4a 01 63"), entry.encoded());
+        HistoryRequest history = new HistoryRequest();
+        history.conversation = "c";
+        assertArrayEquals(ProtocolText.bytes("42 01 63"), history.encoded());
+        SummaryRequest request = new SummaryRequest();
+        request.conversationsOf = "UCHAT";
+        request.afterConversation = "c";
+        assertArrayEquals(ProtocolText.bytes("2a 05 5543484154 32 01 63"), request.encoded());
+        SummaryPage page = SummaryPage.read(new WireReader(ProtocolText.bytes("22 03 3a 01 63 28 01 32 01 64")));
+        assertEquals("c", page.channels.get(0).conversation);
+        assertEquals("d", page.nextConversation);
     }
 
     @Test

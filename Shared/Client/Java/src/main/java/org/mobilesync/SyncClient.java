@@ -265,21 +265,50 @@ public final class SyncClient implements AutoCloseable {
      */
     public CompletableFuture<SyncHistory> history(String bizType, long before, int count) {
         Limits.checkBizType(bizType);
-        return engine.lists().history(
-            bizType, Math.max(before, 0), Math.min(Math.max(count, 1), MOST_IN_HISTORY));
+        return engine.lists().history(bizType, null, Math.max(before, 0), clamped(count));
+    }
+
+    /**
+     * Returns the newest oplogs of one conversation below an id, as the other {@code history} does for the whole Sync
+     * ID.
+     *
+     * @throws SyncException INVALID_ARGUMENT for an invalid Sync ID or conversation
+     */
+    public CompletableFuture<SyncHistory> history(String bizType, String conversation, long before, int count) {
+        checkConversation(bizType, conversation);
+        return engine.lists().history(bizType, conversation, Math.max(before, 0), clamped(count));
     }
 
     /**
      * Returns the newest oplogs of a Sync ID below an id that are in the local store, newest first, without a request
-     * to the server. Parameters as for {@link #history}.
+     * to the server. Parameters as for {@code history}.
      *
      * @return {@code isComplete()} is false when the store lacks oplogs in between; {@code hasMore()} is true when
      *     there are older ones in the store, or can be on the server
      */
     public CompletableFuture<SyncHistory> localHistory(String bizType, long before, int count) {
         Limits.checkBizType(bizType);
-        return engine.lists().localHistory(
-            bizType, Math.max(before, 0), Math.min(Math.max(count, 1), MOST_IN_HISTORY));
+        return engine.lists().localHistory(bizType, null, Math.max(before, 0), clamped(count));
+    }
+
+    /**
+     * Returns the newest oplogs of one conversation below an id that are in the local store, as the other
+     * {@code localHistory} does for the whole Sync ID.
+     *
+     * @throws SyncException INVALID_ARGUMENT for an invalid Sync ID or conversation
+     */
+    public CompletableFuture<SyncHistory> localHistory(String bizType, String conversation, long before, int count) {
+        checkConversation(bizType, conversation);
+        return engine.lists().localHistory(bizType, conversation, Math.max(before, 0), clamped(count));
+    }
+
+    private static int clamped(int count) {
+        return Math.min(Math.max(count, 1), MOST_IN_HISTORY);
+    }
+
+    private static void checkConversation(String bizType, String conversation) {
+        Limits.checkBizType(bizType);
+        Limits.checkId(conversation, "conversation");
     }
 
     /**
@@ -288,6 +317,32 @@ public final class SyncClient implements AutoCloseable {
      */
     public CompletableFuture<List<SyncChannelSummary>> channelSummaries() {
         return engine.lists().summaries();
+    }
+
+    /**
+     * Returns the conversations of a Sync ID, on the device and on the server, newest first. Without an answer of the
+     * gateway, the result contains only the local state.
+     *
+     * @throws SyncException INVALID_ARGUMENT for an invalid Sync ID
+     */
+    public CompletableFuture<List<SyncConversation>> conversations(String bizType) {
+        Limits.checkBizType(bizType);
+        return engine.lists().conversations(bizType);
+    }
+
+    /**
+     * Records on this device that the user has read a conversation up to an oplog. The record is on the disk when the
+     * future completes. A lower id than the recorded one has no effect, nor has a Sync ID without data on this device.
+     *
+     * @param upToOplogId the newest oplog that the user has read
+     * @throws SyncException INVALID_ARGUMENT for an invalid Sync ID or conversation
+     */
+    public CompletableFuture<Void> markRead(String bizType, String conversation, long upToOplogId) {
+        checkConversation(bizType, conversation);
+        return engine.withUser((store, userId) -> {
+            store.history().markRead(bizType, conversation, userId, upToOplogId);
+            return null;
+        });
     }
 
     // Operations.

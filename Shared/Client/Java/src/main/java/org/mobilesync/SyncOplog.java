@@ -9,6 +9,7 @@ public final class SyncOplog {
     private final byte[] payload;
     private final boolean isBinary;
     private final String thirdMessageId;
+    private final String conversation;
     private final long createdAtMs;
     private final String userId;
     private final long recalls;
@@ -23,6 +24,7 @@ public final class SyncOplog {
         payload = builder.payload;
         isBinary = builder.isBinary;
         thirdMessageId = builder.thirdMessageId;
+        conversation = builder.conversation;
         createdAtMs = builder.createdAtMs;
         userId = builder.userId;
         recalls = builder.recalls;
@@ -39,6 +41,7 @@ public final class SyncOplog {
         public byte[] payload = new byte[0];
         public boolean isBinary;
         public String thirdMessageId;
+        public String conversation;
         public long createdAtMs;
         public String userId;
         public long recalls;
@@ -81,6 +84,11 @@ public final class SyncOplog {
     /** Returns the backend's own id of the push; null when it is not known. */
     public String thirdMessageId() {
         return thirdMessageId;
+    }
+
+    /** Returns the conversation that the backend named; null for none. */
+    public String conversation() {
+        return conversation;
     }
 
     /** Returns the time when the service accepted the push, in milliseconds since 1970. */

@@ -101,6 +101,16 @@ public final class Push {
         }
 
         /**
+         * The conversation that the push belongs to; without it none.
+         *
+         * @throws BackendException INVALID_ARGUMENT for a name that is not 1 to 100 characters long
+         */
+        public Builder conversation(String name) {
+            checkId(name, "conversation");
+            return put("conversation", JsonText.quoted(name));
+        }
+
+        /**
          * An attribute that the filter of the Sync ID reads.
          *
          * @param value a String, a finite Number or a Boolean

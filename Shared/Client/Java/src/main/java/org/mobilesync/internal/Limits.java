@@ -6,7 +6,7 @@ import org.mobilesync.SyncException;
 public final class Limits {
     /** UTF-16 units of a Sync ID (H2). */
     public static final int BIZ_TYPE_UNITS = 30;
-    /** UTF-16 units of a user id, a device id and an instance id. */
+    /** UTF-16 units of a user id, a device id, an instance id and the name of a conversation. */
     public static final int ID_UNITS = 100;
     /** UTF-16 units of the longest session id that an instance can allow (V1). */
     public static final int SESSION_UNITS = 4_096;
@@ -24,7 +24,7 @@ public final class Limits {
     public static final int PARAMETER_NAME_UNITS = 30;
     /** Oplogs in one page of history. */
     public static final int HISTORY_PAGE = 100;
-    /** Channels in one page of a summary. */
+    /** Channels or conversations in one page of a summary. */
     public static final int SUMMARY_PAGE = 16;
     /** Resends on the ladder after the first hand-out (D14). */
     public static final int RESENDS = 6;

@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import org.mobilesync.SyncChannelSummary;
+import org.mobilesync.SyncConversation;
 import org.mobilesync.SyncException;
 import org.mobilesync.SyncHistory;
 import org.mobilesync.SyncOplog;
@@ -25,7 +26,7 @@ import org.mobilesync.internal.wire.RequestRefusal;
 import org.mobilesync.internal.wire.SummaryPage;
 import org.mobilesync.internal.wire.SummaryRequest;
 
-/** Histories and summaries: first from the local store, then page by page from the gateway. */
+/** Histories, summaries and conversations: first from the local store, then page by page from the gateway. */
 public final class Lists {
     private static final int MOST_ATTEMPTS = 5;
     private static final long RETRY_STEP_MS = 200;
@@ -75,27 +76,32 @@ public final class Lists {
         return page instanceof SummaryPage ? ((SummaryPage) page).refusal : RequestRefusal.NONE;
     }
 
-    /** Returns the newest oplogs of a Sync ID below an id; 0 for the newest. */
-    public CompletableFuture<SyncHistory> history(String bizType, long before, int count) {
+    /**
+     * Returns the newest oplogs of a Sync ID below an id; 0 for the newest.
+     *
+     * @param conversation only oplogs of this one; null: all
+     */
+    public CompletableFuture<SyncHistory> history(String bizType, String conversation, long before, int count) {
         CompletableFuture<SyncHistory> result = engine.result();
         engine.step(() -> {
             String userId = engine.state().visibleUserId();
-            HistoryStore.LocalPart local = store.history(bizType, userId, before, count);
+            HistoryStore.LocalPart local = store.history(bizType, conversation, userId, before, count);
             if (local.complete().size() >= count || local.requestBefore() == HistoryStore.NOTHING_OLDER) {
                 result.complete(
                     new SyncHistory(local.complete(), local.complete().size() >= count, true));
                 return;
             }
-            new HistoryRun(bizType, userId, count, local, result).request(local.requestBefore());
+            new HistoryRun(bizType, conversation, userId, count, local, result).request(local.requestBefore());
         }, result::completeExceptionally);
         return result;
     }
 
-    /** Returns the stored oplogs of a Sync ID below an id; 0 for the newest. */
-    public CompletableFuture<SyncHistory> localHistory(String bizType, long before, int count) {
+    /** Returns the stored oplogs. The parameters are as in {@link #history}. */
+    public CompletableFuture<SyncHistory> localHistory(String bizType, String conversation, long before, int count) {
         CompletableFuture<SyncHistory> result = engine.result();
         engine.step(() -> {
-            HistoryStore.LocalPart local = store.history(bizType, engine.state().visibleUserId(), before, count);
+            HistoryStore.LocalPart local =
+                store.history(bizType, conversation, engine.state().visibleUserId(), before, count);
             result.complete(new SyncHistory(
                 local.allStored(),
                 local.allStored().size() >= count || local.requestBefore() != HistoryStore.NOTHING_OLDER,
@@ -107,15 +113,17 @@ public final class Lists {
     /** One history that continues at the gateway, page by page. */
     private final class HistoryRun {
         private final String bizType;
+        private final String conversation;
         private final String userId;
         private final int count;
         private final HistoryStore.LocalPart local;
         private final CompletableFuture<SyncHistory> result;
         private final List<SyncOplog> oplogs;
 
-        HistoryRun(String bizType, String userId, int count, HistoryStore.LocalPart local,
+        HistoryRun(String bizType, String conversation, String userId, int count, HistoryStore.LocalPart local,
             CompletableFuture<SyncHistory> result) {
             this.bizType = bizType;
+            this.conversation = conversation;
             this.userId = userId;
             this.count = count;
             this.local = local;
@@ -127,6 +135,7 @@ public final class Lists {
             ask(() -> {
                 HistoryRequest request = new HistoryRequest();
                 request.bizType = bizType;
+                request.conversation = conversation == null ? "" : conversation;
                 request.before = before;
                 request.count = Math.min(count - oplogs.size(), Limits.HISTORY_PAGE);
                 return request;
@@ -145,7 +154,7 @@ public final class Lists {
                     "the gateway does not give " + bizType + " to this device and user now; bind, or try later");
             }
             if (ChannelKinds.needsUser(page.kind)) checkUser(userId, askedUserId);
-            oplogs.addAll(store.storePage(page, bizType, askedUserId, before));
+            oplogs.addAll(store.storePage(page, bizType, conversation, askedUserId, before));
             if (page.more && oplogs.size() < count) {
                 request(page.next);
             } else {
@@ -173,26 +182,53 @@ public final class Lists {
     public CompletableFuture<List<SyncChannelSummary>> summaries() {
         CompletableFuture<List<SyncChannelSummary>> result = engine.result();
         engine.step(
-            () -> new SummaryRun(engine.state().visibleUserId(), result).request(""), result::completeExceptionally);
+            () -> new ChannelRun(engine.state().visibleUserId(), result).request(""), result::completeExceptionally);
+        return result;
+    }
+
+    /** Returns the state of each conversation of a Sync ID, on the device and on the server. */
+    public CompletableFuture<List<SyncConversation>> conversations(String bizType) {
+        CompletableFuture<List<SyncConversation>> result = engine.result();
+        engine.step(() -> new ConversationRun(bizType, engine.state().visibleUserId(), result).request(""),
+            result::completeExceptionally);
         return result;
     }
 
     /** Summaries of the store that continue at the gateway, page by page. */
-    private final class SummaryRun {
-        private final String userId;
-        private final CompletableFuture<List<SyncChannelSummary>> result;
-        private final Map<String, SyncChannelSummary> summaries = new HashMap<>();
+    private abstract class SummaryRun<T> {
+        final String userId;
+        /** The summaries by their names. The service sorts the pages by the same names. */
+        final Map<String, T> summaries = new HashMap<>();
+        private final Comparator<T> order;
+        private final CompletableFuture<List<T>> result;
 
-        SummaryRun(String userId, CompletableFuture<List<SyncChannelSummary>> result) {
+        SummaryRun(String userId, Comparator<T> order, CompletableFuture<List<T>> result) {
             this.userId = userId;
+            this.order = order;
             this.result = result;
-            for (SyncChannelSummary local : store.summaries(userId)) summaries.put(local.bizType(), local);
+        }
+
+        /** Lets a request begin after a name; empty: with the first summary. */
+        abstract void continueAfter(String name, SummaryRequest request);
+
+        /** Returns the name after which the next page begins. */
+        abstract String next(SummaryPage page);
+
+        /** Returns the name of a summary. */
+        abstract String name(ChannelSummary summary);
+
+        /** Returns the server's summary merged with the local one, which can be null; null: none. */
+        abstract T merged(ChannelSummary summary, T local);
+
+        /** Returns a summary after the last page, which may have left it out. */
+        T answered(T summary) {
+            return summary;
         }
 
         void request(String after) {
             ask(() -> {
                 SummaryRequest request = new SummaryRequest();
-                request.afterBizType = after;
+                continueAfter(after, request);
                 request.count = Limits.SUMMARY_PAGE;
                 return request;
             }, 1, result, (page, askedUserId) -> received((SummaryPage) page, askedUserId, after));
@@ -200,23 +236,91 @@ public final class Lists {
 
         private void received(SummaryPage page, String askedUserId, String after) {
             checkUser(userId);
-            String last = after;
             boolean hasPage = page != null && page.refusal == RequestRefusal.NONE;
             if (hasPage) {
-                for (ChannelSummary channel : page.channels) {
-                    last = channel.bizType;
-                    if (last.equals(Limits.RESULTS)) continue;
-                    if (ChannelKinds.needsUser(channel.kind)) checkUser(userId, askedUserId);
-                    summaries.put(last, store.merged(channel, userId, summaries.get(last)));
+                for (ChannelSummary summary : page.channels) {
+                    if (summary.bizType.equals(Limits.RESULTS)) continue;
+                    if (ChannelKinds.needsUser(summary.kind)) checkUser(userId, askedUserId);
+                    T merged = merged(summary, summaries.get(name(summary)));
+                    if (merged != null) summaries.put(name(summary), merged);
                 }
             }
-            if (hasPage && page.more && !last.equals(after)) {
-                request(last);
+            // The names rise, so the requests end also when a gateway repeats a page.
+            if (hasPage && page.more && compareBytes(next(page), after) > 0) {
+                request(next(page));
                 return;
             }
-            List<SyncChannelSummary> sorted = new ArrayList<>(summaries.values());
-            sorted.sort(Comparator.comparing(SyncChannelSummary::bizType, Lists::compareBytes));
+            if (hasPage && !page.more) summaries.replaceAll((name, summary) -> answered(summary));
+            List<T> sorted = new ArrayList<>(summaries.values());
+            sorted.sort(order);
             result.complete(sorted);
+        }
+    }
+
+    private final class ChannelRun extends SummaryRun<SyncChannelSummary> {
+        ChannelRun(String userId, CompletableFuture<List<SyncChannelSummary>> result) {
+            super(userId, Comparator.comparing(SyncChannelSummary::bizType, Lists::compareBytes), result);
+            for (SyncChannelSummary local : store.summaries(userId)) summaries.put(local.bizType(), local);
+        }
+
+        @Override
+        void continueAfter(String name, SummaryRequest request) {
+            request.afterBizType = name;
+        }
+
+        @Override
+        String next(SummaryPage page) {
+            return page.channels.isEmpty() ? "" : page.channels.get(page.channels.size() - 1).bizType;
+        }
+
+        @Override
+        String name(ChannelSummary summary) {
+            return summary.bizType;
+        }
+
+        @Override
+        SyncChannelSummary merged(ChannelSummary summary, SyncChannelSummary local) {
+            return store.merged(summary, userId, local);
+        }
+    }
+
+    private final class ConversationRun extends SummaryRun<SyncConversation> {
+        private final String bizType;
+
+        ConversationRun(String bizType, String userId, CompletableFuture<List<SyncConversation>> result) {
+            super(userId, Comparator.comparing((SyncConversation one) -> one.last().oplogId()).reversed(), result);
+            this.bizType = bizType;
+            for (SyncConversation local : store.conversations(bizType, userId)) {
+                summaries.put(local.conversation(), local);
+            }
+        }
+
+        @Override
+        void continueAfter(String name, SummaryRequest request) {
+            request.conversationsOf = bizType;
+            request.afterConversation = name;
+        }
+
+        @Override
+        String next(SummaryPage page) {
+            return page.nextConversation;
+        }
+
+        @Override
+        String name(ChannelSummary summary) {
+            return summary.conversation;
+        }
+
+        @Override
+        SyncConversation merged(ChannelSummary summary, SyncConversation local) {
+            return store.merged(summary, userId, local);
+        }
+
+        @Override
+        SyncConversation answered(SyncConversation one) {
+            // The server has no valid oplog of a conversation that it did not list.
+            return new SyncConversation(
+                bizType, one.conversation(), one.last(), one.unread(), Math.max(one.notReceived(), 0));
         }
     }
 

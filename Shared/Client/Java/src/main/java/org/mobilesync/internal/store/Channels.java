@@ -81,6 +81,18 @@ public final class Channels {
     }
 
     /**
+     * Returns the channel of a Sync ID that this user can see; null for an unknown one. Of several, it is the one with
+     * the highest position.
+     */
+    Channel current(String bizType, String userId) {
+        Channel current = null;
+        for (Channel channel : visible(bizType, userId)) {
+            if (current == null || channel.position > current.position) current = channel;
+        }
+        return current;
+    }
+
+    /**
      * Returns sync points for Connect (userId null) or Bind, as many as fit into the given bytes. Missing sync points
      * are safe: the gateway then sends known data again, and the client drops it.
      */

@@ -1,7 +1,10 @@
 package org.mobilesync.internal.store;
 
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.mobilesync.SyncOplog;
 import org.mobilesync.database.DatabaseException;
 import org.mobilesync.database.SyncDatabase;
@@ -12,7 +15,10 @@ import org.mobilesync.internal.wire.Entry;
 /** The oplogs of a local store: their arrival, hand-outs and confirmations. */
 public final class Oplogs {
     private static final String SHOWN_COLUMNS =
-        "oplog_id, payload, is_binary, third_message_id, created_at_ms, recalls, is_replay, hand_outs, repeats";
+        "oplog_id, payload, is_binary, third_message_id, created_at_ms, recalls, is_replay, hand_outs, repeats,"
+            + " conversation";
+    /** The condition for oplogs in lists. */
+    private static final String LISTED = "recalls = 0 AND NOT is_recalled";
 
     private final StoreFile file;
     private final SyncDatabase database;
@@ -36,9 +42,10 @@ public final class Oplogs {
         int state = origin == OplogOrigin.HISTORY ? OplogState.HISTORY : OplogState.WAITING;
         long inserted = database.execute(
             "INSERT OR IGNORE INTO oplog (channel_id, oplog_id, payload, is_binary, third_message_id, created_at_ms,"
-                + " valid_until_ms, recalls, is_replay, was_shown, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                + " valid_until_ms, recalls, is_replay, was_shown, state, conversation)"
+                + " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             channel.row, entry.oplogId, payload, entry.binary, entry.thirdMessageId, entry.createdAtMs,
-            entry.validUntilMs, entry.recalls, origin.isReplay(), wasShown, state);
+            entry.validUntilMs, entry.recalls, origin.isReplay(), wasShown, state, textOrNull(entry.conversation));
         if (inserted > 0 || origin == OplogOrigin.HISTORY) return;
         if (origin == OplogOrigin.REREAD || origin == OplogOrigin.RECOVERY) {
             // A recovery leaves only confirmations that the gateway has not recorded.
@@ -84,10 +91,11 @@ public final class Oplogs {
         return wasShown.get(0);
     }
 
-    /** Deletes the oplogs of a channel. Confirmations stay until the gateway has recorded them. */
+    /** Deletes the oplogs and read marks of a channel. Confirmations stay until the gateway has recorded them. */
     void deleteAll(Channel channel) throws DatabaseException {
         database.execute("DELETE FROM oplog WHERE channel_id = ? AND NOT (state = ? AND needs_report)",
             channel.row, OplogState.CONFIRMED);
+        database.execute("DELETE FROM read_mark WHERE channel_id = ?", channel.row);
     }
 
     // Hand-outs and confirmations.
@@ -164,12 +172,13 @@ public final class Oplogs {
         oplog.oplogId = row.getLong(0);
         oplog.payload = file.cipher().open(row.getBytes(1), PayloadCipher.oplog(channel.row, oplog.oplogId));
         oplog.isBinary = row.getBoolean(2);
-        oplog.thirdMessageId = row.getText(3).isEmpty() ? null : row.getText(3);
+        oplog.thirdMessageId = textOrNull(row.getText(3));
         oplog.createdAtMs = row.getLong(4);
         oplog.recalls = row.getLong(5);
         oplog.isReplay = row.getBoolean(6);
         oplog.handOuts = (int) row.getLong(7);
         oplog.repeats = (int) Math.min(row.getLong(8), Limits.RESENDS);
+        oplog.conversation = row.isNull(9) ? null : row.getText(9);
         return oplog.build();
     }
 
@@ -214,11 +223,33 @@ public final class Oplogs {
 
     // Lists.
 
-    /** Returns the newest oplogs below an id, confirmed or not, without recalled oplogs and tombstones. */
-    List<SyncOplog> newest(Channel channel, long before, int limit) {
+    /**
+     * Returns the newest oplogs below an id, confirmed or not, without recalled oplogs and tombstones.
+     *
+     * @param conversation only oplogs of this one; null: all
+     */
+    List<SyncOplog> newest(Channel channel, String conversation, long before, int limit) {
+        List<Object> values = new ArrayList<>(Arrays.<Object>asList(channel.row, before));
+        if (conversation != null) values.add(conversation);
+        values.add(limit);
+        // Without the name of the index, SQLite reads the whole channel by its primary key.
+        String index = conversation == null ? "" : " INDEXED BY oplog_conversation";
+        String condition = conversation == null ? "" : " AND conversation = ?";
         return file.access("reading history", () -> database.query(row -> oplog(row, channel),
-            "SELECT " + SHOWN_COLUMNS + " FROM oplog WHERE channel_id = ? AND oplog_id < ? AND recalls = 0"
-                + " AND NOT is_recalled ORDER BY oplog_id DESC LIMIT ?", channel.row, before, limit));
+            "SELECT " + SHOWN_COLUMNS + " FROM oplog" + index + " WHERE channel_id = ? AND oplog_id < ?" + condition
+                + " AND " + LISTED + " ORDER BY oplog_id DESC LIMIT ?", values.toArray()));
+    }
+
+    /** Returns the conversations that have such oplogs, each with the count of those above its read mark. */
+    Map<String, Integer> unread(Channel channel) {
+        Map<String, Integer> unread = new HashMap<>();
+        file.access("reading conversations", () -> database.query(
+            row -> unread.put(row.getText(0), (int) row.getLong(1)),
+            "SELECT conversation, sum(oplog_id > coalesce(upto, 0)) FROM oplog"
+                + " LEFT JOIN read_mark USING (channel_id, conversation)"
+                + " WHERE channel_id = ? AND conversation IS NOT NULL AND " + LISTED + " GROUP BY conversation",
+            channel.row));
+        return unread;
     }
 
     /** Returns the count of oplogs that the app has not confirmed, without dead letters. */
@@ -244,8 +275,13 @@ public final class Oplogs {
         oplog.oplogId = entry.oplogId;
         oplog.payload = entry.payload;
         oplog.isBinary = entry.binary;
-        oplog.thirdMessageId = entry.thirdMessageId.isEmpty() ? null : entry.thirdMessageId;
+        oplog.thirdMessageId = textOrNull(entry.thirdMessageId);
+        oplog.conversation = textOrNull(entry.conversation);
         oplog.createdAtMs = entry.createdAtMs;
         return oplog.build();
+    }
+
+    private static String textOrNull(String text) {
+        return text.isEmpty() ? null : text;
     }
 }

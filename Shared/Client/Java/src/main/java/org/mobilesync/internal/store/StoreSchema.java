@@ -95,6 +95,14 @@ final class StoreSchema {
         "CREATE TABLE recovery ("
             + " user_id TEXT NOT NULL, biz_type TEXT NOT NULL, next_after INTEGER NOT NULL, upto INTEGER NOT NULL,"
             + " PRIMARY KEY (user_id, biz_type)) WITHOUT ROWID",
+    }, {
+        // The conversation that the backend named; NULL for none.
+        "ALTER TABLE oplog ADD COLUMN conversation TEXT",
+        "CREATE INDEX oplog_conversation ON oplog (channel_id, conversation, oplog_id) WHERE conversation IS NOT NULL",
+        // The user has read each conversation up to this oplog id.
+        "CREATE TABLE read_mark ("
+            + " channel_id INTEGER NOT NULL REFERENCES channel (id), conversation TEXT NOT NULL, upto INTEGER NOT NULL,"
+            + " PRIMARY KEY (channel_id, conversation)) WITHOUT ROWID",
     }};
 
     private StoreSchema() {}

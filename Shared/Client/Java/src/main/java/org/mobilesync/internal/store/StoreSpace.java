@@ -38,7 +38,11 @@ public final class StoreSpace {
     /** Returns the approximate size of entries in the store. */
     static long entryBytes(List<Entry> entries) {
         long bytes = 0;
-        for (Entry entry : entries) bytes += entry.payload.length + entry.thirdMessageId.length() + ENTRY_BYTES;
+        for (Entry entry : entries) {
+            // The index has the conversation, too.
+            long names = entry.thirdMessageId.length() + 2L * entry.conversation.length();
+            bytes += entry.payload.length + names + ENTRY_BYTES;
+        }
         return bytes;
     }
 

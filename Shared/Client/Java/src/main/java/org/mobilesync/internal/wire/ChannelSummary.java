@@ -15,6 +15,8 @@ public final class ChannelSummary extends Message {
     public Entry last;
     /** Field 6. */
     public long waiting;
+    /** Field 7. */
+    public String conversation = "";
 
     @Override
     public void write(WireWriter out) {
@@ -24,6 +26,7 @@ public final class ChannelSummary extends Message {
         out.putVarint(4, syncPoint);
         out.putMessage(5, last);
         out.putUInt32(6, waiting);
+        out.putText(7, conversation);
     }
 
     /** Reads the fields up to the end of the message. */
@@ -49,6 +52,9 @@ public final class ChannelSummary extends Message {
                     break;
                 case 48:
                     message.waiting = in.readUInt32();
+                    break;
+                case 58:
+                    message.conversation = in.readText();
                     break;
                 default:
                     in.skip(tag);

@@ -19,6 +19,8 @@ public final class Entry extends Message {
     public long recalls;
     /** Field 8. */
     public long validUntilMs;
+    /** Field 9. */
+    public String conversation = "";
 
     @Override
     public void write(WireWriter out) {
@@ -30,6 +32,7 @@ public final class Entry extends Message {
         out.putUInt32(6, attempt);
         out.putVarint(7, recalls);
         out.putVarint(8, validUntilMs);
+        out.putText(9, conversation);
     }
 
     /** Reads the fields up to the end of the message. */
@@ -61,6 +64,9 @@ public final class Entry extends Message {
                     break;
                 case 64:
                     message.validUntilMs = in.readVarint();
+                    break;
+                case 74:
+                    message.conversation = in.readText();
                     break;
                 default:
                     in.skip(tag);

@@ -20,6 +20,8 @@ public final class HistoryRequest extends Body {
     public long count;
     /** Field 7. */
     public boolean oldestFirst;
+    /** Field 8. */
+    public String conversation = "";
 
     @Override
     public int number() {
@@ -35,6 +37,7 @@ public final class HistoryRequest extends Body {
         out.putVarint(5, before);
         out.putUInt32(6, count);
         out.putBool(7, oldestFirst);
+        out.putText(8, conversation);
     }
 
     /** Reads the fields up to the end of the message. */
@@ -63,6 +66,9 @@ public final class HistoryRequest extends Body {
                     break;
                 case 56:
                     message.oldestFirst = in.readBool();
+                    break;
+                case 66:
+                    message.conversation = in.readText();
                     break;
                 default:
                     in.skip(tag);

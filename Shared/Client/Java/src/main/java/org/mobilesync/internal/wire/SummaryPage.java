@@ -19,6 +19,8 @@ public final class SummaryPage extends Body {
     public final List<ChannelSummary> channels = new ArrayList<>();
     /** Field 5. */
     public boolean more;
+    /** Field 6. */
+    public String nextConversation = "";
 
     @Override
     public int number() {
@@ -32,6 +34,7 @@ public final class SummaryPage extends Body {
         out.putUInt32(3, bindNumber);
         for (ChannelSummary element : channels) out.putMessage(4, element);
         out.putBool(5, more);
+        out.putText(6, nextConversation);
     }
 
     /** Reads the fields up to the end of the message. */
@@ -54,6 +57,9 @@ public final class SummaryPage extends Body {
                     break;
                 case 40:
                     message.more = in.readBool();
+                    break;
+                case 50:
+                    message.nextConversation = in.readText();
                     break;
                 default:
                     in.skip(tag);

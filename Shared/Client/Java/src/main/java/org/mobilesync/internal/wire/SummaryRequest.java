@@ -14,6 +14,10 @@ public final class SummaryRequest extends Body {
     public String afterBizType = "";
     /** Field 4. */
     public long count;
+    /** Field 5. */
+    public String conversationsOf = "";
+    /** Field 6. */
+    public String afterConversation = "";
 
     @Override
     public int number() {
@@ -26,6 +30,8 @@ public final class SummaryRequest extends Body {
         out.putUInt32(2, bindNumber);
         out.putText(3, afterBizType);
         out.putUInt32(4, count);
+        out.putText(5, conversationsOf);
+        out.putText(6, afterConversation);
     }
 
     /** Reads the fields up to the end of the message. */
@@ -45,6 +51,12 @@ public final class SummaryRequest extends Body {
                     break;
                 case 32:
                     message.count = in.readUInt32();
+                    break;
+                case 42:
+                    message.conversationsOf = in.readText();
+                    break;
+                case 50:
+                    message.afterConversation = in.readText();
                     break;
                 default:
                     in.skip(tag);
