@@ -335,10 +335,13 @@ def user_properties(user, version):
     client = Client(user, user, version)
     client.subscribe("UCHAT")
     push(user, "1")
-    message = client.messages(1)[0]
+    push(user, "2", conversation="chat é")
+    message, second = client.messages(2)
     properties = dict(message.values(38))
     check(properties["thirdMsgId"] == f"{user}-1" and int(properties["oplogId"]) > 0, f"{properties}")
     check(message.values(1) == [1], "the payload is text")
+    check("conversation" not in properties, "an oplog without a conversation does not name one")
+    check(dict(second.values(38))["conversation"] == "chat é", f"{second.values(38)}")
     client.leave()
 
 
