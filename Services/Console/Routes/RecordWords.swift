@@ -12,8 +12,7 @@ struct RecordWords: Sendable {
     private static let absences = [
         "requestsPerSecond": "noBound", "pushesPerDay": "noBound", "verdictLifetimeSeconds": "asInstance",
         "osType": "anySystem", "appMinVersion": "noBound", "appMaxVersion": "noBound", "validTimeEnd": "asLongAsKept",
-        "conversation": "none",
-        "sessionDigest": "everySession",
+        "conversation": "none", "sessionDigest": "everySession",
     ]
 
     /// Whether the record is of a configuration. Its member `target` is then a kind; in other records it is an id.

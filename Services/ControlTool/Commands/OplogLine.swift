@@ -6,8 +6,8 @@ struct OplogLine: Sendable {
     let isJSON: Bool
 
     /// One line with a line feed. JSON members: bizType, oplogId (number), payload, binary (only if true; then the
-    /// payload is Base64), thirdMsgId (absent if unknown), conversation (absent if none), createdAt (ms since 1970), attempt
-    /// (only above 1), replay (only if true), recalls (only for a tombstone: the id of the recalled oplog).
+    /// payload is Base64), thirdMsgId (absent if unknown), conversation (absent if none), createdAt (ms since 1970),
+    /// attempt (only above 1), replay (only if true), recalls (only for a tombstone: the id of the recalled oplog).
     func text(of oplog: SyncOplog) -> String {
         let payload = oplog.text ?? Data(oplog.payload).base64EncodedString()
         guard isJSON else {

@@ -118,6 +118,7 @@ struct SummaryRead: Hashable, Sendable {
     struct Conversations: Hashable, Sendable {
         /// Only those after this one; empty: from the first.
         var after: String
+        /// The largest number of conversations in the page.
         var count: Int
     }
 

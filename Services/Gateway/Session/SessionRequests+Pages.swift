@@ -26,17 +26,13 @@ extension SessionRequests {
         guard (1...UInt32(Limits.historyPageOplogs)).contains(request.count), request.after >= 0, request.before >= 0,
             Self.isConversation(request.conversation)
         else { return [.answer(.historyPage(number, .invalid))] }
-        let bizType = BizType(request.bizType)
-        guard let kind = context.configuration(identity.instanceID, bizType)?.kind else {
-            return [.answer(.historyPage(number, .notEligible))]
+        let key: ChannelKey
+        let cursor: ChannelCursor
+        switch channel(request.bizType, bindNumber: request.bindNumber, in: window, by: eligibility, in: context) {
+        case .refused(let refusal): return [.answer(.historyPage(number, refusal))]
+        case .empty(let key): return [.answer(.historyPage(number, of: key, to: identity))]
+        case .read(let found, let place): (key, cursor) = (found, place)
         }
-        let key = ChannelKey(kind: kind, bizType: bizType)
-        if let refusal = refusal(
-            of: key, bindNumber: request.bindNumber, in: window, by: eligibility, in: context)
-        {
-            return [.answer(.historyPage(number, refusal))]
-        }
-        guard let cursor = window.cursors[key] else { return [.answer(.historyPage(number, of: key, to: identity))] }
         let asked = Request(
             number: number, bindNumber: identity.bindNumber, channels: [(key, cursor.channelID)])
         guard let id = open(asked) else { return [.answer(.historyPage(number, .tryAgain))] }
@@ -141,15 +137,15 @@ extension SessionRequests {
             [.answer(.summaryPage(number, refusal, bindNumber: request.bindNumber))]
         }
         guard Self.isConversation(request.afterConversation) else { return page(.invalid) }
-        let bizType = BizType(request.conversationsOf)
-        guard let kind = context.configuration(identity.instanceID, bizType)?.kind else { return page(.notEligible) }
-        let key = ChannelKey(kind: kind, bizType: bizType)
-        if let refusal = refusal(
-            of: key, bindNumber: request.bindNumber, in: window, by: eligibility, in: context)
+        let key: ChannelKey
+        let cursor: ChannelCursor
+        switch channel(
+            request.conversationsOf, bindNumber: request.bindNumber, in: window, by: eligibility, in: context)
         {
-            return page(refusal)
+        case .refused(let refusal): return page(refusal)
+        case .empty: return page(.none)
+        case .read(let found, let place): (key, cursor) = (found, place)
         }
-        guard let cursor = window.cursors[key] else { return page(.none) }
         let asked = Request(
             number: number, bindNumber: request.bindNumber, channels: [(key, cursor.channelID)],
             isOfConversations: true)
@@ -229,6 +225,29 @@ extension SessionRequests {
     }
 
     // MARK: Rules
+
+    /// The channel that a request names by its Sync ID.
+    private enum Named {
+        case refused(Mss_Device_V1_RequestRefusal)
+        /// It has no oplogs yet.
+        case empty(ChannelKey)
+        case read(ChannelKey, ChannelCursor)
+    }
+
+    private func channel(
+        _ name: String, bindNumber: UInt32, in window: DeliveryWindow, by eligibility: Eligibility,
+        in context: SessionContext
+    ) -> Named {
+        let bizType = BizType(name)
+        guard let kind = context.configuration(eligibility.identity.instanceID, bizType)?.kind else {
+            return .refused(.notEligible)
+        }
+        let key = ChannelKey(kind: kind, bizType: bizType)
+        if let refusal = refusal(of: key, bindNumber: bindNumber, in: window, by: eligibility, in: context) {
+            return .refused(refusal)
+        }
+        return window.cursors[key].map { .read(key, $0) } ?? .empty(key)
+    }
 
     /// Why a request about a channel is refused now; nil: it is answered with data.
     private func refusal(

@@ -72,8 +72,8 @@ extension PageHandler {
         return reply
     }
 
-    /// The state of the next conversations of a channel. Those without a valid oplog for the device are left out, so the
-    /// reply may have no rows and still have more.
+    /// The state of the next conversations of a channel. Those without a valid oplog for the device are left out, so
+    /// the reply may have no rows and still have more.
     private func conversations(
         _ request: Mss_Bus_V1_SummaryConversations, of channel: Mss_Bus_V1_SummaryChannel,
         _ standing: HistoryStore.Standing, for device: DeviceTraits, on connection: PostgresConnection

@@ -1,6 +1,6 @@
 import SyncModel
 
-/// The checks of the app's arguments. Each throws `SyncError.invalidArgument`.
+/// The checks of the app's arguments. Those that throw, throw `SyncError.invalidArgument`.
 enum ArgumentCheck {
     /// Throws for an invalid Sync ID, and for the Sync ID that the client itself reads.
     static func bizType(_ bizType: String) throws(SyncError) {
@@ -19,6 +19,9 @@ enum ArgumentCheck {
     static func conversation(_ conversation: String?) throws(SyncError) {
         if let conversation { try text(conversation, "a conversation", Limits.conversationUnits) }
     }
+
+    /// Returns the nearest permitted size of a list or batch, 1 to 1,000.
+    static func clamped(_ count: Int) -> Int { min(max(count, 1), 1_000) }
 
     private static func text(_ text: String, _ name: String, _ maximumUnits: Int) throws(SyncError) {
         guard (1...maximumUnits).contains(text.utf16.count), !text.utf8.contains(0) else {

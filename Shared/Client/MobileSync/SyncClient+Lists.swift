@@ -17,7 +17,7 @@ extension SyncClient {
     ) async throws(SyncError) -> SyncHistory {
         try ArgumentCheck.conversation(conversation)
         return try await ServerLists(engine: engine).history(
-            of: bizType, conversation, before: before, count: min(max(count, 1), 1_000))
+            of: bizType, conversation, before: before, count: ArgumentCheck.clamped(count))
     }
 
     /// Returns the newest oplogs of a Sync ID below an id that are in the local store, newest first, without a request
@@ -30,7 +30,7 @@ extension SyncClient {
         of bizType: String, conversation: String? = nil, before: Int64? = nil, count: Int = 50
     ) async throws(SyncError) -> SyncHistory {
         try ArgumentCheck.conversation(conversation)
-        let count = min(max(count, 1), 1_000)
+        let count = ArgumentCheck.clamped(count)
         let local = try await engine.localHistory(of: bizType, conversation, before: before, count: count)
         return SyncHistory(
             oplogs: local.allStored, hasMore: local.allStored.count >= count || local.requestBefore != nil,
@@ -47,7 +47,7 @@ extension SyncClient {
     public func observe(_ bizType: String, conversation: String? = nil, count: Int = 50) -> SyncOplogObservation {
         SyncOplogObservation(
             engine: engine, sharedState: sharedState, bizType: bizType, conversation: conversation,
-            limit: min(max(count, 1), 1_000))
+            limit: ArgumentCheck.clamped(count))
     }
 
     /// Returns the conversations of a Sync ID on the device and on the server, the one with the newest oplog first.

@@ -223,7 +223,7 @@ public final class SyncClient: Sendable {
     ///   - bizType: the Sync ID.
     ///   - limit: the most oplogs in one batch, 1 to 1,000; other values are clamped. 100 by default.
     public func batches(of bizType: String, upTo limit: Int = 100) -> SyncBatches {
-        SyncBatches(engine: engine, sharedState: sharedState, bizType: bizType, limit: min(max(limit, 1), 1_000))
+        SyncBatches(engine: engine, sharedState: sharedState, bizType: bizType, limit: ArgumentCheck.clamped(limit))
     }
 
     /// Records that the app has processed an oplog. The client does not hand it out again, except as a replay

@@ -115,7 +115,7 @@ extension RunningSystem {
         }
 
         @Test(
-            "D19: conversations by pushes of the tool: listed with unread counts, read page by page, also on a new device"
+            "D19: conversations are listed with unread counts, and read page by page, also on a new device"
         )
         func conversations() async throws {
             for (number, name) in ["case 7", "chat", "case 7", nil, "chat", "case 7"].enumerated() {

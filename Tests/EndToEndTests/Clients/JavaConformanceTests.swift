@@ -1,37 +1,22 @@
-import Foundation
-import TestSupport
 import Testing
 
 extension ExclusiveSystem {
     /// The Java client in the cases of `mssctl conformance client`.
     @Suite("Java client, conformance", .enabled(if: JavaProgram.isBuilt))
     struct JavaConformanceTests {
-        private struct Report: Decodable {
-            struct Item: Decodable {
-                let name: String
-                let verdict: String
-                let seen: String
-            }
-
-            let cases: [Item]
-            var failures: [String] { cases.filter { $0.verdict != "pass" }.map { "\($0.name): \($0.seen)" } }
-        }
-
         let stack: Stack
 
         init() throws { stack = try Stack.running }
 
-        private func conformance(_ more: [String], program own: [String] = []) async throws -> Report {
-            let outcome = try await stack.tool(
-                ["conformance", "client", "--no-confirm-arguments=--no-confirm", "--json"] + more + ["--"]
+        private func conformance(_ more: [String], program own: [String] = []) async throws -> ConformanceRun {
+            try await ConformanceRun.of(
+                stack,
+                ["client", "--no-confirm-arguments=--no-confirm", "--json"] + more + ["--"]
                     + JavaProgram.command("ConformanceDriver") + [
                         "--host", "{host}", "--port", "{port}", "--ca", "{ca}", "--instance", "{instance}", "--device",
                         "{device}", "--user", "{user}", "--session", "{session}", "--store", "{store}",
                         "--app-version", "{app-version}",
                     ] + own)
-            let line = outcome.output.split(separator: "\n").last { $0.hasPrefix("{") }
-            return try JSONDecoder().decode(
-                Report.self, from: Data(try requireValue(line, "no report: \(outcome.output)").utf8))
         }
 
         @Test("the Java client conforms to DeviceProtocol.md") func conforms() async throws {

@@ -11,7 +11,7 @@ extension ExclusiveSystem {
         init() throws { stack = try Stack.running }
 
         @Test(
-            "H5, D3: each process, RabbitMQ and PostgreSQL are killed in turn: nothing is lost or doubled, whole in 30 s"
+            "H5, D3: each process, RabbitMQ and PostgreSQL killed in turn: nothing is lost or doubled, whole in 30 s"
         )
         func kills() async throws {
             let campaign = Campaign(stack, name: "kills")

@@ -5,33 +5,15 @@ import Testing
 extension SecondSteadySystem {
     @Suite("Conformance")
     struct ConformanceTests {
-        private struct Report: Decodable {
-            struct Item: Decodable {
-                let name: String
-                let verdict: String
-                let seen: String
-            }
-
-            let cases: [Item]
-            var failures: [Item] { cases.filter { $0.verdict != "pass" } }
-            var failedNames: Set<String> { Set(failures.map(\.name)) }
-        }
-
         let stack: Stack
 
         init() throws { stack = try Stack.running }
 
-        private func run(_ arguments: [String]) async throws -> Report {
-            let outcome = try await stack.tool(["conformance"] + arguments)
-            let line = outcome.output.split(separator: "\n").last { $0.hasPrefix("{") }
-            return try JSONDecoder().decode(
-                Report.self, from: Data(try requireValue(line, "no report: \(outcome.output)").utf8))
-        }
-
         private func runGateway(
             port: Int, instance: String = Stack.instance, _ more: [String]
-        ) async throws -> Report {
-            try await run(
+        ) async throws -> ConformanceRun {
+            try await ConformanceRun.of(
+                stack,
                 [
                     "gateway", "--port", "\(port)", "--ca", stack.certificateAuthority, "--instance", instance,
                     "--api", "http://127.0.0.1:\(stack.apis[0])", "--biz-type", "UCHAT", "--device-biz-type",
@@ -44,8 +26,9 @@ extension SecondSteadySystem {
         ///   - program: further arguments of the client.
         private func runClient(
             proxy: Int? = nil, _ more: [String], program: [String] = []
-        ) async throws -> Report {
-            try await run(
+        ) async throws -> ConformanceRun {
+            try await ConformanceRun.of(
+                stack,
                 ["client", "--no-confirm-arguments=--no-confirm", "--json"] + more + [
                     "--", StackPlan.binaries.appending(path: "mssctl").path, "listen", "--json", "--host", "{host}",
                     "--port", proxy.map { "\($0)" } ?? "{port}", "--ca",

@@ -20,8 +20,8 @@ enum SteadySystem {}
 @Suite("On a second steady system", .serialized, .stack)
 enum SecondSteadySystem {}
 
-/// Suites that keep both processors busy, or in which RabbitMQ starts again under load. `deploy/test` runs them after all
-/// others, as they would starve beside them.
+/// Suites that keep both processors busy, or in which RabbitMQ starts again under load. `deploy/test` runs them after
+/// all others, as they would starve beside them.
 @Suite("On a system by itself", .serialized, .stack)
 enum ExclusiveSystem {}
 

@@ -1,3 +1,6 @@
+import TestSupport
+import Testing
+
 /// Backends that push at the same time while something else is done to the service.
 struct Callers: Sendable {
     let count: Int
@@ -28,6 +31,21 @@ struct Callers: Sendable {
             }
             // `waitForAll` would wait for the callers after a failure of `meanwhile`.
             while try await group.next() != nil {}
+        }
+    }
+}
+
+@Suite("Callers of campaigns")
+struct CallersTests {
+    @Test("callers end when what is done meanwhile fails", .timeLimit(.minutes(1)))
+    func failure() async throws {
+        await #expect(throws: Failure.self) {
+            try await Callers(count: 2).run(
+                meanwhile: { throw Failure("it is not ready in time") },
+                push: { _, _ in
+                    await Task.yield()
+                    return true
+                })
         }
     }
 }

@@ -60,7 +60,8 @@ struct ServerLists {
                 summaries[channel.bizType] = await engine.merged(channel, of: userID, local)
                 last = channel.bizType
             }
-            guard page.more, last != after else { break }
+            // Pages that do not go on in the order of the names would never end.
+            guard page.more, after.precedes(last) else { break }
         }
         return summaries.values.sorted { $0.bizType.utf8.lexicographicallyPrecedes($1.bizType.utf8) }
     }
@@ -85,7 +86,6 @@ struct ServerLists {
                 let name = ConversationName(channel.conversation)
                 found[name] = await engine.merged(channel, of: asked, found[name])
             }
-            // Pages that do not go on in the order of the names would never end.
             guard !page.more || after.precedes(page.nextConversation) else { return Self.sorted(found) }
             next = page.more ? page.nextConversation : nil
         }

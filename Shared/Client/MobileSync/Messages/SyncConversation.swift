@@ -14,8 +14,8 @@ public struct SyncConversation: Sendable, Hashable {
 }
 
 extension SyncConversation {
-    /// The conversation after the gateway's complete answer. The server has no valid oplog of a conversation that it did
-    /// not list.
+    /// The conversation after the gateway's complete answer. The server has no valid oplog of a conversation that it
+    /// did not list.
     var withAnswer: Self {
         Self(bizType: bizType, name: name, last: last, unread: unread, notReceived: notReceived ?? 0)
     }

@@ -10,7 +10,7 @@ public struct SyncOplogObservation: AsyncSequence, Sendable {
     let engine: ClientEngine
     let sharedState: ClientSharedState
     let bizType: String
-    /// Nil for all oplogs of the Sync ID.
+    /// Only oplogs of this conversation; nil for all.
     let conversation: String?
     let limit: Int
 

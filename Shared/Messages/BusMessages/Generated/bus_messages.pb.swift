@@ -1324,11 +1324,11 @@ package nonisolated struct Mss_Bus_V1_SummaryReply: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// Of channels: in the order of the request. Of conversations: those with a valid oplog for the device, sorted by
-  /// their bytes; or one row that says not_owner.
+  /// A summary of channels has a row for each, in the order of the request. A summary of conversations has those with a
+  /// valid oplog for the device, sorted by the bytes of their names, or one row that says not_owner.
   package var channels: [Mss_Bus_V1_ChannelStanding] = []
 
-  /// Of conversations: further ones follow after next.
+  /// Further conversations follow after next. A summary of channels does not set it.
   package var more: Bool = false
 
   package var next: String = String()

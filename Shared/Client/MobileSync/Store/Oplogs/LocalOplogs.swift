@@ -65,8 +65,8 @@ struct LocalOplogs {
         return wasShown.first ?? true
     }
 
-    /// Deletes the oplogs and read marks of a channel. Confirmations stay until the gateway has recorded them. The sync point stays,
-    /// so that the data does not arrive again.
+    /// Deletes the oplogs and read marks of a channel. Confirmations stay until the gateway has recorded them. The sync
+    /// point stays, so that the data does not arrive again.
     func deleteAll(of channel: LocalChannel, in db: Database) throws {
         try db.execute(
             sql: "DELETE FROM oplog WHERE channel_id = ? AND NOT (state = ? AND needs_report)",
