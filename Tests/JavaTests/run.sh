@@ -4,7 +4,8 @@
 #   Tests/JavaTests/run.sh           builds and tests
 #   Tests/JavaTests/run.sh build     builds only
 # The file .build-java/command has the command that runs a test program, one word a line; the name of the program
-# follows, for example org.mobilesync.tests.ConformanceDriver. kills.py, sample.py and EndToEndTests read it.
+# follows, for example org.mobilesync.tests.ConformanceDriver. kills.py, sample.py, mssctl torture and EndToEndTests
+# read it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 if ! command -v javac > /dev/null || [ ! -f /usr/share/java/junit-jupiter-engine.jar ] ||

@@ -36,6 +36,12 @@ package struct TortureCommand: AsyncParsableCommand {
     var output: String?
     @Option(help: "Build of the services: release or debug; the tool's own build when absent.")
     var build: String?
+    @Option(
+        help: """
+            File with the command of the Java client's test programs, .build-java/command: some phones then have a \
+            Java app. Without it, all apps have the Swift client.
+            """)
+    var java: String?
     @Flag(help: "List the kinds of faults and exit.")
     var list = false
 
@@ -53,6 +59,7 @@ package struct TortureCommand: AsyncParsableCommand {
             throw ValidationError("There is no deploy/up here: run it in the folder of the checkout.")
         }
         _ = try kinds()
+        _ = try javaCommand()
     }
 
     private static let shape =
@@ -67,14 +74,25 @@ package struct TortureCommand: AsyncParsableCommand {
         return found
     }
 
+    private func javaCommand() throws -> [String]? {
+        guard let java else { return nil }
+        guard let words = try? String(contentsOfFile: java, encoding: .utf8).split(separator: "\n"), !words.isEmpty
+        else {
+            throw ValidationError("\(java) has no command: build the Java client with Tests/JavaTests/run.sh build")
+        }
+        return words.map(String.init)
+    }
+
     package func run() async throws {
         if list { return print(FaultKind.all.map(\.name).joined(separator: "\n")) }
         try OpenFiles.raise(to: devices * 7 + 500)
+        // A write to a Java app that has just been killed then fails instead of ending this process.
+        signal(SIGPIPE, SIG_IGN)
         let kinds = try kinds()
         if kinds.contains(where: \.needsDisk) { try MountNamespace.enter() }
         let plan = TortureRun.Plan(
             seed: seed ?? UInt64.random(in: 0..<1_000_000_000), minutes: minutes, rounds: rounds, devices: devices,
-            rate: rate, operations: operations, kinds: kinds)
+            rate: rate, operations: operations, kinds: kinds, java: java)
         let folder = try makeFolder()
         Self.say("history, logs and report go to \(folder.path)")
         let signals = await UnixSignalsSequence(trapping: [.sigint, .sigterm])
@@ -106,7 +124,8 @@ package struct TortureCommand: AsyncParsableCommand {
         let devices = parent.appending(path: "mss-torture-devices-\(getpid())")
         try FileManager.default.createDirectory(at: devices, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: devices) }
-        let world = TortureWorld(stack: stack, history: history, devices: plan.devices)
+        let world = TortureWorld(
+            stack: stack, history: history, devices: plan.devices, javaCommand: try javaCommand())
         let controlFile = folder.appending(path: "torture.json")
         try world.controlFile().write(to: controlFile, atomically: true, encoding: .utf8)
         try await stack.apply(controlFile)

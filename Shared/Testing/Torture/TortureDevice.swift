@@ -1,15 +1,15 @@
 import DeliveryHistory
 import Foundation
-import Logging
 import MobileSync
-import SyncModel
 import Synchronization
 
-/// An app of a torture run, with the client library and a local store. The app sometimes fails to confirm. The process
+/// A phone of a torture run. Its app has a client library and a local store. The app sometimes fails to confirm. It
 /// dies at times and restarts, sometimes with another user.
 final class TortureDevice: Sendable {
-    /// Average lifetime of a process.
+    /// Average lifetime of an app.
     private static let life = Duration.seconds(120)
+    /// Few apps are Java apps, so these die more often.
+    private static let lifeOfJava = Duration.seconds(30)
     static let longestLife = life * 2
     /// One in this many oplogs is not confirmed at its first hand-out.
     private static let forgetsEvery = 200
@@ -17,12 +17,16 @@ final class TortureDevice: Sendable {
     private static let switchesEvery = 10
     /// One in this many devices has a wrong clock.
     private static let wrongClocksEvery = 7
+    /// One in this many devices of an instance has a Java app, if the run has Java apps. The first one is among the
+    /// first devices: of each instance another one, so that their users and clocks differ.
+    private static let javaAppsEvery = 40
+    /// Each start of a Java app costs about half a second of processor time.
+    private static let mostJavaApps = 3
     /// Few entities, so that a user's devices change the same ones.
     private static let entitiesPerUser = 4
     /// Seconds for which a connection must stay open before a sign-in counts as complete. No fault holds frames for
     /// longer, so the client has received everything that the service sent.
     private static let settledAfter = 8
-    private static let silent = Logger(label: "device") { _ in SwiftLogNoOpLogHandler() }
 
     /// How far the service has executed the app's last sign-in, as far as the client can see.
     private struct SignIn {
@@ -37,25 +41,30 @@ final class TortureDevice: Sendable {
     private let world: TortureWorld
     private let instance: String
     private let number: Int
-    private let storePath: String
+    private let folder: URL
     private let random: Mutex<SeededGenerator>
     private let session = Mutex("")
     private let lastSignIn = Mutex(SignIn())
-    /// The client of the running process, and its user.
-    private let living = Mutex<(client: SyncClient, user: String)?>(nil)
-    /// Whether the running process has received its backlog.
+    /// The running app, and its user.
+    private let living = Mutex<(app: any TortureApp, user: String)?>(nil)
+    /// Whether the running app has received its backlog.
     private let isPresent = Mutex(false)
 
     init(_ world: TortureWorld, instance: String, number: Int, folder: URL, seed: UInt64) {
         self.world = world
         self.instance = instance
         self.number = number
-        storePath = folder.appending(path: "\(instance)-\(number).sqlite").path
+        self.folder = folder
         random = Mutex(SeededGenerator(seed: seed))
     }
 
     private var device: String { "device-\(number)" }
     private var name: String { TortureWorld.name(instance, device) }
+
+    private var isJava: Bool {
+        world.javaCommand != nil && number < Self.javaAppsEvery * Self.mostJavaApps
+            && number % Self.javaAppsEvery == TortureWorld.instances.firstIndex(of: instance)
+    }
 
     private func draw(_ range: Range<Int>) -> Int { random.withLock { Int.random(in: range, using: &$0) } }
 
@@ -70,24 +79,22 @@ final class TortureDevice: Sendable {
         }
     }
 
-    /// Runs processes one after another until the run is over.
+    /// Runs apps one after another until the run is over.
     func run() async {
         var user = number / TortureWorld.devicesPerUser
         // Spreads the starts.
         await pause(.milliseconds(draw(0..<10_000)))
-        while world.phase != .over {
+        while world.phase != .over, !Task.isCancelled {
             do {
                 try await live(as: "user-\(user)")
             } catch {
-                world.history.ask {
-                    $0.add(.delivered, world.history.elapsed, "the client of \(name) stopped: \(error)")
-                }
+                addFault(.delivered, "the app of \(name) stopped: \(error)")
                 return
             }
             guard world.phase != .over else { return }
             world.history.observe(.crashed(device: name))
             world.history.observe(OwnerChecker.Event.died(device: name))
-            world.count("apps died")
+            world.count(isJava ? "Java apps killed" : "apps died")
             world.recordStatus("died", of: name)
             // The app changes its user only without open operations, since their results go to the former user.
             let isFree = world.history.operations { checker, _ in checker.open(of: name) } == 0
@@ -98,24 +105,13 @@ final class TortureDevice: Sendable {
 
     private func pause(_ duration: Duration) async { try? await Task.sleep(for: duration) }
 
-    /// Runs one process from its start to its death.
+    /// Runs one app from its start to its death.
     private func live(as user: String) async throws {
-        let stack = world.stack
-        var configuration = SyncClientConfiguration(
-            host: "127.0.0.1", port: stack.gateways[draw(0..<stack.gateways.count)], instanceID: instance,
-            deviceID: device, storePath: storePath, trust: .certificateAuthority(file: stack.certificateAuthority),
-            operatingSystemName: "iOS", appVersion: "1.0")
-        if number.isMultiple(of: Self.wrongClocksEvery) {
-            // Days before or after the correct time.
-            let wrong = Int64(number % 5 - 2) * 86_400_000
-            configuration.clock = { WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000) + wrong) }
-        }
-        let client = try SyncClient(configuration: configuration, logger: Self.silent)
+        let app = try makeApp()
         world.history.observe(.arrived(device: name, instance: instance, user: user))
-        try signIn(user, client)
+        try signIn(user, app)
         world.history.observe(.bound(device: name, instance: instance, user: user))
-        let events = client.events
-        living.withLock { $0 = (client, user) }
+        living.withLock { $0 = (app, user) }
         defer {
             living.withLock { $0 = nil }
             setPresent(false)
@@ -123,31 +119,47 @@ final class TortureDevice: Sendable {
             world.history.observe(PresenceEvent.left(device: name))
         }
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await client.run() }
+            group.addTask { [self] in try await app.run(on: self) }
             group.addTask { [self] in
-                for await event in events {
-                    world.recordStatus("\(event)", of: name)
-                    switch event {
-                    case .caughtUp(userID: user):
-                        setPresent(true)
-                        setOpen(true)
-                    case .closed, .connectionLost, .status(.notAvailable), .status(.connecting),
-                        .status(.connectFailed):
-                        setOpen(false)
-                    case .sessionInvalid: try signIn(user, client)
-                    default: break
-                    }
-                }
+                await waitForDeath()
+                // From now on no operation is submitted, and no event opens the session again.
+                living.withLock { $0 = nil }
+                // Recorded before the connection ends, because the service can notice that at once.
+                setOpen(false)
+                try await app.end()
             }
-            group.addTask { [self] in
-                for try await oplog in client.allOplogs() { try await handle(oplog, client) }
-            }
-            group.addTask { [self] in
-                for try await result in client.operationResults() { try await handle(result, client) }
-            }
-            group.addTask { [self] in await waitForDeath() }
-            defer { group.cancelAll() }
-            try await group.next()
+            for try await _ in group {}
+        }
+    }
+
+    private func makeApp() throws -> any TortureApp {
+        let stack = world.stack
+        // Days before or after the correct time.
+        let clockOffset =
+            number.isMultiple(of: Self.wrongClocksEvery) ? .seconds(86_400) * (number % 5 - 2) : Duration.zero
+        let start = TortureAppStart(
+            port: stack.gateways[draw(0..<stack.gateways.count)], instance: instance, device: device,
+            store: folder.appending(path: "\(instance)-\(number).sqlite"),
+            certificateAuthority: stack.certificateAuthority, clockOffset: clockOffset)
+        guard isJava, let command = world.javaCommand else { return try TortureSwiftApp(start) }
+        return try TortureJavaApp(
+            start, command: command, usesWebSocket: draw(0..<2) == 0,
+            log: stack.folder.appending(path: "java-app-\(instance)-\(device).log"))
+    }
+
+    /// Handles a change of the app's connection or session.
+    func handle(_ event: TortureAppEvent) throws {
+        world.recordStatus("\(event)", of: name)
+        switch event {
+        case .caughtUp(let user):
+            guard let user, living.withLock({ $0?.user }) == user else { return }
+            setPresent(true)
+            setOpen(true)
+        case .disconnected: setOpen(false)
+        case .sessionInvalid:
+            guard let (app, user) = living.withLock({ $0 }) else { return }
+            try signIn(user, app)
+        case .other: break
         }
     }
 
@@ -159,14 +171,14 @@ final class TortureDevice: Sendable {
         if isChanged { world.changePresent(by: isPresent ? 1 : -1) }
     }
 
-    private func signIn(_ user: String, _ client: SyncClient) throws {
+    private func signIn(_ user: String, _ app: any TortureApp) throws {
         let new = "session-\(world.next())"
         session.withLock { $0 = new }
         // Data in flight for the former bind is dropped.
         setOpen(false)
         lastSignIn.withLock { $0 = SignIn() }
         world.history.observe(OwnerChecker.Event.signedIn(device: name, user: TortureWorld.name(instance, user)))
-        try client.bind(userID: user, sessionID: new)
+        try app.bind(user: user, session: new)
     }
 
     /// Records that the session opened or that the connection was lost.
@@ -188,20 +200,16 @@ final class TortureDevice: Sendable {
         if isSettled { world.history.observe(OwnerChecker.Event.settled(device: name)) }
     }
 
-    /// Returns when the process dies: after some time under load, otherwise at the end of the run.
+    /// Returns when the app dies: after some time under load, otherwise at the end of the run.
     private func waitForDeath() async {
-        let milliseconds = Int(Self.life / .milliseconds(1))
+        let milliseconds = Int((isJava ? Self.lifeOfJava : Self.life) / .milliseconds(1))
         var left = Duration.milliseconds(draw(0..<milliseconds * 2))
         while !Task.isCancelled, world.phase != .over {
             await pause(.seconds(1))
             countSignInSecond()
             guard world.phase == .loaded else { continue }
             left -= .seconds(1)
-            if left <= .zero {
-                // Recorded before the connection ends, because the service can notice that at once.
-                setOpen(false)
-                return
-            }
+            if left <= .zero { return }
         }
     }
 
@@ -209,10 +217,10 @@ final class TortureDevice: Sendable {
 
     /// Submits operations of the user, online or offline.
     ///
-    /// - Returns: the number of submitted operations, or 1 if no process runs.
+    /// - Returns: the number of submitted operations, or 1 if no app runs.
     func submit() -> Int {
         living.withLock { living in
-            guard let (client, user) = living else { return 1 }
+            guard let (app, user) = living else { return 1 }
             let operations = (0..<draw(1..<4)).map { _ in
                 SyncOperation(
                     component: TortureWorld.orders, key: "\(user)-\(draw(0..<Self.entitiesPerUser))", name: "update",
@@ -222,37 +230,45 @@ final class TortureDevice: Sendable {
                 for operation in operations { checker.submit(operation.id, by: name, to: operation.key) }
             }
             do {
-                try client.submit(operations)
+                try app.submit(operations)
             } catch {
-                world.history.ask {
-                    $0.add(.stored, world.history.elapsed, "\(name) cannot submit an operation: \(error)")
-                }
+                addFault(.stored, "\(name) cannot submit an operation: \(error)")
             }
             return operations.count
         }
     }
 
-    private func handle(_ result: SyncOperationResult, _ client: SyncClient) async throws {
-        let id = result.operationID
+    /// Checks a result of an operation.
+    ///
+    /// - Returns: whether the app confirms it.
+    func receive(_ result: TortureResult) -> Bool {
         world.history.operations { checker, now in
-            checker.recordResult(id, to: name, isAccepted: result.isAccepted, code: result.code, at: now)
+            checker.recordResult(
+                result.operationId, to: name, isAccepted: result.isAccepted, code: result.code, at: now)
         }
-        if draw(0..<Self.forgetsEvery) == 0 { return world.count("confirmations forgotten") }
-        try await client.confirm(result)
-        world.history.operations { checker, _ in checker.confirm(id) }
+        return !forgets()
     }
 
-    /// Handles the entity's new state after an operation.
-    private func handleState(_ oplog: SyncOplog, _ client: SyncClient) async throws {
-        let payload = oplog.text ?? ""
-        guard let id = TortureState.operation(in: payload, of: oplog.userID ?? "", instance) else {
-            return world.history.ask {
-                $0.add(.addressed, world.history.elapsed, "\(name) got the state \(payload.prefix(100))")
-            }
+    /// Records that the app has confirmed a result.
+    func recordConfirmation(of result: TortureResult) {
+        world.history.operations { checker, _ in checker.confirm(result.operationId) }
+    }
+
+    /// Whether the app forgets a confirmation.
+    private func forgets() -> Bool {
+        guard draw(0..<Self.forgetsEvery) == 0 else { return false }
+        world.count("confirmations forgotten")
+        return true
+    }
+
+    /// Checks the entity's new state after an operation.
+    private func receive(state oplog: TortureOplog) -> Bool {
+        guard let id = TortureState.operation(in: oplog.text, of: oplog.userId ?? "", instance) else {
+            addFault(.addressed, "\(name) got the state \(oplog.text.prefix(100))")
+            return false
         }
         world.history.operations { checker, now in checker.recordState(after: id, to: name, at: now) }
-        try await client.confirm(oplog)
-        world.history.operations { checker, _ in checker.confirm(stateAfter: id, by: name) }
+        return true
     }
 
     // MARK: Oplogs
@@ -287,28 +303,43 @@ final class TortureDevice: Sendable {
         if isNew { lastSignIn.withLock { $0.hasVerdict = true } }
     }
 
-    private func handle(_ oplog: SyncOplog, _ client: SyncClient) async throws {
-        if oplog.bizType == TortureWorld.orders { return try await handleState(oplog, client) }
+    /// Checks a hand-out to the app.
+    ///
+    /// - Returns: whether the app confirms it.
+    func receive(_ oplog: TortureOplog) -> Bool {
+        if oplog.bizType == TortureWorld.orders { return receive(state: oplog) }
         guard let kind = TortureWorld.kinds.first(where: { $0.bizType == oplog.bizType }) else {
-            return world.history.ask {
-                $0.add(.addressed, world.history.elapsed, "\(name) got \(oplog.bizType), which has no configuration")
-            }
+            addFault(.addressed, "\(name) got \(oplog.bizType), which has no configuration")
+            return false
         }
-        let from = TortureWorld.target(instance, kind, oplog.userID ?? device)
-        let push = oplog.thirdMessageID ?? ""
+        if isJava { world.count("hand-outs to Java apps") }
+        let from = TortureWorld.target(instance, kind, oplog.userId ?? device)
+        let push = oplog.thirdMsgId ?? ""
         if let recalled = oplog.recalls {
             world.count("tombstones given to apps")
-            world.history.observe(.tombstone(device: name, from: from, id: oplog.oplogID, recalls: recalled))
+            world.history.observe(.tombstone(device: name, from: from, id: oplog.oplogId, recalls: recalled))
         } else {
             world.history.observe(
                 .given(
                     HistoryHandOut(
-                        device: name, from: from, id: oplog.oplogID, push: push, payload: oplog.text ?? "",
+                        device: name, from: from, id: oplog.oplogId, push: push, payload: oplog.text,
                         attempt: oplog.attempt)))
-            if oplog.attempt == 1 { judge(push, of: kind, oplog.userID ?? "") }
+            if oplog.attempt == 1 { judge(push, of: kind, oplog.userId ?? "") }
         }
-        if oplog.attempt == 1, draw(0..<Self.forgetsEvery) == 0 { return world.count("confirmations forgotten") }
-        try await client.confirm(oplog)
-        world.history.observe(.confirmed(device: name, from: from, id: oplog.oplogID))
+        return oplog.attempt != 1 || !forgets()
+    }
+
+    /// Records that the app has confirmed an oplog.
+    func recordConfirmation(of oplog: TortureOplog) {
+        guard let kind = TortureWorld.kinds.first(where: { $0.bizType == oplog.bizType }) else {
+            guard let id = TortureState.operation(in: oplog.text, of: oplog.userId ?? "", instance) else { return }
+            return world.history.operations { checker, _ in checker.confirm(stateAfter: id, by: name) }
+        }
+        let from = TortureWorld.target(instance, kind, oplog.userId ?? device)
+        world.history.observe(.confirmed(device: name, from: from, id: oplog.oplogId))
+    }
+
+    private func addFault(_ promise: HistoryFault.Promise, _ text: String) {
+        world.history.ask { $0.add(promise, world.history.elapsed, text) }
     }
 }

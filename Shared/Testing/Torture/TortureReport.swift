@@ -48,6 +48,7 @@ struct TortureReport: Sendable {
         let command =
             "mssctl torture --minutes \(plan.minutes) --rounds \(plan.rounds) --seed \(plan.seed)"
             + " --devices \(plan.devices) --rate \(plan.rate) --operations \(plan.operations)"
+            + (plan.java.map { " --java \($0)" } ?? "")
         var lines = [
             "# Torture: \(isPassed ? "no guarantee was violated" : "\(faultCount) VIOLATIONS")", "",
             "`\(command)`, \(Self.seconds(length)) s in all.", "",

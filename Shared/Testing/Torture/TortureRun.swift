@@ -21,6 +21,8 @@ struct TortureRun: Sendable {
         /// Device operations per second.
         let operations: Int
         let kinds: [FaultKind]
+        /// File with the command of the Java client's test programs. The value is nil for a run without Java apps.
+        let java: String?
     }
 
     /// Time limit for the first connections, for the service to catch up after a round, and for the final deliveries.

@@ -72,6 +72,9 @@ final class TortureWorld: Sendable {
     let history: TortureHistory
     let devicesPerInstance: Int
     let api: TortureAPI
+    /// Command that runs a test program of the Java client, without its name. The value is nil for a run without Java
+    /// apps.
+    let javaCommand: [String]?
     let ledger = TorturePushLedger()
     private let requestedBursts = Mutex<[Burst]>([])
     /// Time at which no device can have the wrong database time any more. The value is nil if the clock is correct, or
@@ -83,8 +86,9 @@ final class TortureWorld: Sendable {
     private let lastStatuses = Mutex<[String: (text: String, at: Duration)]>([:])
 
     /// - Parameter devices: total number. A multiple of the number of tenants and of devices per user.
-    init(stack: TortureStack, history: TortureHistory, devices: Int) {
+    init(stack: TortureStack, history: TortureHistory, devices: Int, javaCommand: [String]?) {
         self.stack = stack
+        self.javaCommand = javaCommand
         var configuration = HTTPClient.Configuration()
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 200
         api = TortureAPI(

@@ -23,7 +23,7 @@ extension ExclusiveSystem {
             let folder = try Stack.running.folder.appending(path: "torture")
             let (status, output) = try await torture([
                 "--minutes", "1", "--rounds", "6", "--seed", "41", "--devices", "40", "--rate", "40",
-                "--output", folder.path,
+                "--java", try JavaProgram.commandFile, "--output", folder.path,
             ])
             #expect(status == 0, "\(output)")
             let report = try String(contentsOf: folder.appending(path: "report.md"), encoding: .utf8)
@@ -36,6 +36,7 @@ extension ExclusiveSystem {
             #expect(number("device operations, each executed once and in order, each with its result") > 500)
             #expect(number("faults injected") > 5)
             #expect(number("apps died") > 0 && number("visits of liars") > 0)
+            #expect(number("Java apps killed") > 0 && number("hand-outs to Java apps") > 0)
             #expect(number("visits of devices with made-up sessions") > 0 && number("visits of MQTT devices") > 0)
             #expect(number("single-device hand-outs") > 0 && number("tombstones given to apps") > 0)
             #expect(number("responses compared with the open sessions of devices") > 0)
@@ -48,6 +49,8 @@ extension ExclusiveSystem {
             #expect(list.contains("relation lock over a week change") && list.contains("synchronous standby away"))
             let (status, output) = try await torture(["--only", "earthquake"])
             #expect(status == 64 && output.contains("no kind of fault matches"))
+            let (noJava, help) = try await torture(["--java", "/nonexistent"])
+            #expect(noJava == 64 && help.contains("Tests/JavaTests/run.sh"))
         }
     }
 }

@@ -77,7 +77,8 @@ public final class ConformanceDriver {
         end.await();
     }
 
-    private static Map<String, String> options(String[] arguments) {
+    /** Returns the options by their names without dashes; a flag has an empty value. */
+    static Map<String, String> options(String[] arguments) {
         Map<String, String> options = new HashMap<>();
         for (int index = 0; index < arguments.length; index++) {
             String name = arguments[index].substring(2);
