@@ -48,7 +48,7 @@ actor WakeUpService: Service {
         health: HealthState, reporter: ProcessReporter?, logger: Logger
     ) {
         connection = SyncDatabase.connection(postgres, logger: logger)
-        bus = MessageBus(configuration: amqp, consumptions: [], reporter: reporter, logger: logger)
+        bus = MessageBus(configuration: amqp, consumptions: [], answers: [], reporter: reporter, logger: logger)
         self.providers = providers
         self.interval = interval
         self.health = health

@@ -67,7 +67,7 @@ actor FactConsumer: Service {
             configuration: amqp,
             consumptions: [
                 AMQPConsumption(queue: Topology.factsQueue, prefetch: Self.prefetch) { queue.add(contentsOf: $0) }
-            ], reporter: reporter, logger: logger)
+            ], answers: [], reporter: reporter, logger: logger)
         health.set("amqp", isReady: false)
         health.set("postgres", isReady: false)
         bus.onConnectionChange { health.set("amqp", isReady: $0) }

@@ -25,7 +25,7 @@ struct ControlClient: Sendable {
     /// Runs the body with a connection to the configured broker.
     ///
     /// - Parameters:
-    /// - answers: additional reply exchanges that the body needs.
+    /// - answers: the exchanges of the replies that the body waits for, other than those of oplog writers.
     /// - board: receives the reports of all processes. The value is nil for no reports.
     static func with<Outcome: Sendable>(
         answers: [AnswerExchange] = [], board: ProcessReportBoard? = nil,
@@ -35,7 +35,7 @@ struct ControlClient: Sendable {
         let bus = MessageBus(
             configuration: AMQPConfiguration(settings, connectionName: "mssctl"),
             extra: board?.topology ?? AMQPTopology(), consumptions: board.map { [$0.consumption] } ?? [],
-            answers: answers, logger: ToolSettings.logger())
+            answers: [.stored] + answers, logger: ToolSettings.logger())
         return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await bus.run() }
             defer { group.cancelAll() }

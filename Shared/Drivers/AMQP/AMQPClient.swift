@@ -159,6 +159,9 @@ package final class AMQPClient: AMQPTransport {
 
     // MARK: On the connection's thread
 
+    /// Time after which a second look decides that the broker is silent.
+    private static let secondLook = Duration.milliseconds(100)
+
     /// State of the connection's thread.
     // Unchecked: it holds the C handle, and only `turn` uses it, on its one thread.
     private final class Served: @unchecked Sendable {
@@ -173,6 +176,8 @@ package final class AMQPClient: AMQPTransport {
         var lastTurn = ContinuousClock.now
         var connectedAt = ContinuousClock.now
         var hasCancelled = false
+        /// The broker's silence has passed the limit since this look.
+        var silentSince: ContinuousClock.Instant?
 
         init(firstAddress: Int) { nextAddress = firstAddress }
     }
@@ -193,6 +198,7 @@ package final class AMQPClient: AMQPTransport {
             }
             state.lastTurn = now
             if state.connection != nil { try serve(state, stopBy: stopBy) }
+            if state.connection != nil { try checkSilence(state, now) }
         } catch {
             disconnect(state, error)
         }
@@ -201,9 +207,28 @@ package final class AMQPClient: AMQPTransport {
             return ConnectionThread.Sleep(
                 descriptor: nil, limit: max(.zero, ContinuousClock.now.duration(to: state.connectAt)))
         }
-        let limit = stopBy == nil ? configuration.heartbeat / 2 : .milliseconds(20)
+        let limit =
+            stopBy == nil
+            ? min(configuration.heartbeat / 2, max(Self.secondLook, configuration.silenceLimit - connection.silence))
+            : .milliseconds(20)
         let untilWriting = shared.withLock { $0.writeAt }.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
         return ConnectionThread.Sleep(descriptor: connection.descriptor, limit: min(limit, untilWriting ?? limit))
+    }
+
+    /// Gives a silent broker up. After a pause of this machine the clock is ahead of the data that waited in the network,
+    /// so a second look decides.
+    private func checkSilence(_ state: Served, _ now: ContinuousClock.Instant) throws(AMQPError) {
+        guard let silence = state.connection?.silence, silence >= configuration.silenceLimit else {
+            state.silentSince = nil
+            return
+        }
+        guard let since = state.silentSince else {
+            state.silentSince = now
+            return
+        }
+        guard since.duration(to: now) < Self.secondLook else {
+            throw AMQPError(code: .connection, message: "the broker was silent for \(silence)")
+        }
     }
 
     private func connect(_ state: Served) {
@@ -222,6 +247,7 @@ package final class AMQPClient: AMQPTransport {
             watchdog.expect(by: nil)
             state.connection = connection
             state.settlements = SettlementLedger()
+            state.silentSince = nil
             state.lastTurn = .now
             state.connectedAt = .now
             shared.withLock { shared in
@@ -252,7 +278,8 @@ package final class AMQPClient: AMQPTransport {
         guard let stopBy else { return }
         if !state.hasCancelled {
             state.hasCancelled = true
-            try connection.cancelConsumers(count: consumptions.count)
+            // Replies still arrive, because commands in work can need them.
+            try connection.cancelConsumers(consumptions.indices.filter { consumptions[$0].prefetch != nil })
             return
         }
         guard (state.settlements.isEmpty && state.ledger.isEmpty) || stopBy <= .now else { return }
@@ -272,7 +299,6 @@ package final class AMQPClient: AMQPTransport {
     private func read(_ connection: AMQPConnection, _ state: Served) throws(AMQPError) {
         var deliveries: [Int: [AMQPDelivery]] = [:]
         var foreign: [AMQPDelivery] = []
-        var replies: [[UInt8]] = []
         var confirmations: [(Outbox.Confirmation, PublishOutcome)] = []
         // Bounded, so that much input does not delay output.
         for _ in 0..<256 {
@@ -286,7 +312,6 @@ package final class AMQPClient: AMQPTransport {
                     continue
                 }
                 deliveries[consumer, default: []].append(delivery)
-            case .reply(let body): replies.append(body)
             case .returned(let exchange, let routingKey, let body):
                 let route = AMQPRoute(
                     exchange: exchange, routingKey: routingKey, expiration: nil, isPersistent: false,
@@ -300,10 +325,9 @@ package final class AMQPClient: AMQPTransport {
                 logger.warning("the broker changed its flow control", metadata: ["isBlocked": "\(isBlocked)"])
             }
         }
-        let readBodies = deliveries.values.reduce(replies.count) { $0 + $1.count }
+        let readBodies = deliveries.values.reduce(0) { $0 + $1.count }
         if readBodies > 0 { events.onTraffic(0, readBodies) }
         if !foreign.isEmpty { reject(foreign) }
-        if !replies.isEmpty { events.onReplies(replies) }
         for (consumer, group) in deliveries { consumptions[consumer].handler(group) }
         for (confirmation, outcome) in confirmations { confirmation(outcome) }
     }
@@ -337,7 +361,7 @@ package final class AMQPClient: AMQPTransport {
         if isHeld { connection.holdOutput(true) }
         defer { if isHeld { connection.holdOutput(false) } }
         for (number, message) in messages.enumerated() {
-            let isConfirmed = !message.confirmations.isEmpty || message.route.replyTo == AMQPRoute.directReplyTo
+            let isConfirmed = !message.confirmations.isEmpty
             if isConfirmed { state.ledger.recordPublished(message.confirmations) }
             do throws(AMQPError) {
                 try connection.publish(message.body, on: message.route, confirmed: isConfirmed)

@@ -13,8 +13,11 @@ package struct AMQPConfiguration: Sendable {
     package var queueType: AMQPQueueType
     /// Shown by the broker's management tools.
     package var connectionName: String
-    /// Each side drops a silent peer after twice this interval; whole seconds.
+    /// The broker sends something at least once in this interval. It drops a client that is silent for twice as long.
+    /// Whole seconds.
     package var heartbeat: Duration
+    /// The client drops a broker that is silent for this time.
+    var silenceLimit: Duration { heartbeat * 3 / 2 }
     /// The longest call of the C library. After it, the socket is shut down: the library can block without limit when
     /// the broker does not read.
     package var callLimit: Duration

@@ -4,15 +4,13 @@ import Glibc
 
 /// One open connection of the C library; all calls are made on the connection's thread.
 ///
-/// Channel 1 carries consumers and unconfirmed messages. Channel 2 is in confirm mode. It carries confirmed messages
-/// and consumes direct reply-to, because RabbitMQ requires commands with direct reply-to on the channel that consumes
-/// the replies. Channel 3 is for requests about queues. It is opened on demand, because the broker closes it when a
-/// queue is missing.
+/// Channel 1 carries consumers and unconfirmed messages. Channel 2 is in confirm mode and carries confirmed messages.
+/// Channel 3 is for requests about queues. It is opened on demand, because the broker closes it when a queue is
+/// missing.
 final class AMQPConnection {
     /// An incoming event.
     enum Incoming {
         case delivery(consumer: Int, AMQPDelivery)
-        case reply([UInt8])
         case returned(exchange: String, routingKey: String, body: [UInt8])
         case confirmed(UInt64, multiple: Bool, isAck: Bool)
         case blocked(Bool)
@@ -21,7 +19,6 @@ final class AMQPConnection {
     private static let mainChannel: UInt16 = 1
     private static let confirmChannel: UInt16 = 2
     private static let inquiryChannel: UInt16 = 3
-    private static let repliesTag = "replies"
 
     /// The library's connection.
     let state: OpaquePointer
@@ -147,10 +144,6 @@ final class AMQPConnection {
 
     /// Starts to consume. Consumer `n` of incoming deliveries is `consumptions[n]`.
     func consume(_ consumptions: [AMQPConsumption]) throws(AMQPError) {
-        _ = withBytes(AMQPRoute.directReplyTo, Self.repliesTag) { queue, tag in
-            amqp_basic_consume(state, Self.confirmChannel, queue, tag, 0, 1, 0, amqp_empty_table)
-        }
-        try check("consume replies")
         for (number, consumption) in consumptions.enumerated() {
             if let prefetch = consumption.prefetch {
                 amqp_basic_qos(state, Self.mainChannel, 0, prefetch, 0)
@@ -165,8 +158,8 @@ final class AMQPConnection {
     }
 
     /// Stops to consume. Deliveries that have arrived must still be acknowledged.
-    func cancelConsumers(count: Int) throws(AMQPError) {
-        for number in 0..<count {
+    func cancelConsumers(_ numbers: [Int]) throws(AMQPError) {
+        for number in numbers {
             _ = withBytes(String(number), "") { tag, _ in amqp_basic_cancel(state, Self.mainChannel, tag) }
             try check("cancel a consumer")
         }
@@ -215,11 +208,20 @@ final class AMQPConnection {
         return nil
     }
 
+    /// Time since the last data of the broker, as the kernel knows it (tcp(7), TCP_INFO). Bytes that the process has not
+    /// read yet count as received.
+    var silence: Duration {
+        var information = tcp_info()
+        var length = socklen_t(MemoryLayout<tcp_info>.size)
+        guard getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &information, &length) == 0 else { return .zero }
+        return .milliseconds(information.tcpi_last_data_recv)
+    }
+
     // MARK: Sending
 
     /// Writes one message.
     ///
-    /// - Parameter confirmed: use channel 2, also without a callback for the confirmation.
+    /// - Parameter confirmed: use channel 2.
     func publish(_ body: [UInt8], on route: AMQPRoute, confirmed: Bool) throws(AMQPError) {
         let bytes = routes[route] ?? RouteBytes(route)
         routes[route] = bytes
@@ -288,16 +290,13 @@ final class AMQPConnection {
     }
 
     private func incoming(_ envelope: amqp_envelope_t) -> Incoming {
-        let body = [UInt8](envelope.message.body)
-        let tag = String(envelope.consumer_tag)
-        guard tag != Self.repliesTag else { return .reply(body) }
         let properties = envelope.message.properties
         let hasReplyTo = properties._flags & UInt32(AMQP_BASIC_REPLY_TO_FLAG) != 0
         let delivery = AMQPDelivery(
-            body: body, isRedelivered: envelope.redelivered != 0,
+            body: [UInt8](envelope.message.body), isRedelivered: envelope.redelivered != 0,
             replyTo: hasReplyTo ? String(properties.reply_to) : nil, receivedAt: .now,
             exchange: String(envelope.exchange), generation: generation, deliveryTag: envelope.delivery_tag)
-        return .delivery(consumer: Int(tag) ?? 0, delivery)
+        return .delivery(consumer: Int(String(envelope.consumer_tag)) ?? 0, delivery)
     }
 
     private func incoming(_ frame: amqp_frame_t) throws(AMQPError) -> Incoming? {

@@ -42,7 +42,7 @@ package struct AMQPConsumption: Sendable {
     /// loss is harmless.
     package let prefetch: UInt16?
     /// The queue's own exchange. The client rejects messages from other exchanges. The default exchange, to which only
-    /// the writer and administrators may publish, is always permitted. A nil value means: any exchange.
+    /// administrators may publish, is always permitted. A nil value means: any exchange.
     package var exchange: String?
     /// Called on the connection's thread with all deliveries of one read; must not block.
     package let handler: @Sendable ([AMQPDelivery]) -> Void
@@ -68,8 +68,6 @@ package struct AMQPConsumption: Sendable {
 package struct AMQPEvents: Sendable {
     package let onConnected: @Sendable () -> Void
     package let onDisconnected: @Sendable () -> Void
-    /// Bodies from the direct reply-to queue.
-    package let onReplies: @Sendable ([[UInt8]]) -> Void
     /// The broker returned this message, because no queue accepted it.
     package let onReturned: @Sendable (AMQPRoute, [UInt8]) -> Void
     /// The number of bodies that one turn wrote and read, for metrics.
@@ -77,13 +75,11 @@ package struct AMQPEvents: Sendable {
 
     package init(
         onConnected: @escaping @Sendable () -> Void, onDisconnected: @escaping @Sendable () -> Void,
-        onReplies: @escaping @Sendable ([[UInt8]]) -> Void,
         onReturned: @escaping @Sendable (AMQPRoute, [UInt8]) -> Void,
         onTraffic: @escaping @Sendable (_ written: Int, _ read: Int) -> Void = { _, _ in }
     ) {
         self.onConnected = onConnected
         self.onDisconnected = onDisconnected
-        self.onReplies = onReplies
         self.onReturned = onReturned
         self.onTraffic = onTraffic
     }

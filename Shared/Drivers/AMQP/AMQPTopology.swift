@@ -79,9 +79,6 @@ package struct AMQPRoute: Hashable, Sendable {
     /// The address for the consumer's reply; nil: no reply is expected.
     package var replyTo: String?
 
-    /// The queue name of RabbitMQ's direct reply-to, which sends replies to this connection.
-    package static let directReplyTo = "amq.rabbitmq.reply-to"
-
     package init(
         exchange: String, routingKey: String, expiration: Duration?, isPersistent: Bool, isMandatory: Bool,
         replyTo: String?

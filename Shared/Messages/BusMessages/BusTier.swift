@@ -22,8 +22,8 @@ package enum BusTier: String, Sendable, CaseIterable {
     private var publishes: [String] {
         let (facts, reports) = (Topology.exchange(to: Topology.factsQueue), Topology.reportsExchange)
         return switch self {
-        // The default exchange, by its name in permissions, for direct replies.
-        case .writer: ["amq.default", Topology.noticesExchange, Topology.controlChangesExchange, reports]
+        case .writer:
+            [AnswerExchange.stored.rawValue, Topology.noticesExchange, Topology.controlChangesExchange, reports]
         case .gateway: [AnswerExchange.taken.rawValue, facts, reports]
         case .validator: [AnswerExchange.verdicts.rawValue, Topology.everyGatewayExchange, reports]
         case .relay: [AnswerExchange.relayed.rawValue, reports]
@@ -32,18 +32,20 @@ package enum BusTier: String, Sendable, CaseIterable {
         }
     }
 
+    /// The exchanges of the replies to its commands.
+    private var answers: [String] {
+        let used = Set(sends.map(\.answers))
+        return AnswerExchange.allCases.filter(used.contains).map(\.rawValue)
+    }
+
     /// Exchanges to which it binds exclusive queues. The queues are named after the exchanges.
     private var listens: [String] {
         switch self {
-        case .ingest, .validator, .relay: [Topology.controlChangesExchange]
-        case .gateway:
-            [Topology.noticesExchange, Topology.controlChangesExchange, AnswerExchange.verdicts.rawValue]
-                + [AnswerExchange.relayed.rawValue]
+        case .ingest, .validator, .relay: [Topology.controlChangesExchange] + answers
+        case .gateway: [Topology.noticesExchange, Topology.controlChangesExchange] + answers
         case .writer: [AnswerExchange.taken.rawValue]
-        case .console:
-            [Topology.controlChangesExchange, AnswerExchange.verdicts.rawValue, Topology.reportsExchange]
-                + [AnswerExchange.relayed.rawValue]
-        case .tool: [AnswerExchange.verdicts.rawValue, AnswerExchange.relayed.rawValue, Topology.reportsExchange]
+        case .console: [Topology.controlChangesExchange, Topology.reportsExchange] + answers
+        case .tool: [Topology.reportsExchange] + answers
         case .statistics, .notifier: []
         }
     }

@@ -61,12 +61,12 @@ package enum CommandQueue: String, Sendable, CaseIterable {
     /// default exchange it would include all queues.
     package var exchange: String { Topology.exchange(to: rawValue) }
 
-    /// The exchange of replies; nil: direct reply-to.
-    package var answers: AnswerExchange? {
+    /// The exchange of replies.
+    package var answers: AnswerExchange {
         switch consumer {
         case .validator: .verdicts
         case .relay: .relayed
-        default: nil
+        default: .stored
         }
     }
 }
@@ -102,12 +102,14 @@ package enum Topology {
     package static func reportsQueue(processID: String) -> String { "\(reportsExchange).\(processID)" }
 }
 
-/// A direct exchange for replies; the routing key is the requesting process.
+/// A direct exchange for the replies of one tier; a routing key leads to a requesting process.
 ///
-/// Direct reply-to is the shortest way, but needs the right to publish to the default exchange, and so to every queue.
-/// Only the oplog writer, which has all data anyway, uses it. Other tiers reply through an exchange of their own
-/// (SEC10).
+/// RabbitMQ's direct reply-to would be shorter. But it needs the right to publish to the default exchange, and so to
+/// every queue (SEC10). And RabbitMQ 3.10 ends the connection of a process that replies to a caller on a node that the
+/// cluster does not see.
 package enum AnswerExchange: String, Sendable, CaseIterable {
+    /// From oplog writers to all processes that send them commands.
+    case stored = "mss.stored"
     /// From session validators to gateways, consoles and the tool.
     case verdicts = "mss.verdicts"
     /// From relays to gateways, consoles and the tool.
@@ -115,6 +117,9 @@ package enum AnswerExchange: String, Sendable, CaseIterable {
     /// From gateways to oplog writers: which entries of a notice were sent or kept.
     case taken = "mss.taken"
 
-    /// The exclusive queue of one requesting process.
-    package func queue(processID: String) -> String { "\(rawValue).\(processID)" }
+    /// The exclusive queue of a requesting process.
+    ///
+    /// - Parameter key: the routing key of the replies, which is secret: who knows it can copy them. So a process has
+    ///   another key for each exchange, and no tier learns the key of another tier's replies (SEC10).
+    package func queue(key: String) -> String { "\(rawValue).\(key)" }
 }

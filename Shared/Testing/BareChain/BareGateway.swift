@@ -47,7 +47,7 @@ final class BareGateway: Sendable {
             configuration: broker, topology: ChainQueue.notices.topology,
             consumptions: [
                 AMQPConsumption(queue: ChainQueue.notices.rawValue, prefetch: nil) { self.deliver($0.map(\.body)) }
-            ], events: .replies(), logger: logger)
+            ], events: .chain(), logger: logger)
         try await client.run()
     }
 

@@ -20,6 +20,8 @@ final class BareIngest: Sendable {
     private let client: Mutex<AMQPClient?> = Mutex(nil)
     private let configuration: AMQPConfiguration
     private let logger: Logger
+    /// The queue of this process's replies.
+    private let replies = "bare.replies.\(UInt64.random(in: 0...UInt64.max))"
 
     init(broker configuration: AMQPConfiguration, logger: Logger) {
         self.configuration = configuration
@@ -29,8 +31,9 @@ final class BareIngest: Sendable {
     /// Serves HTTP on loopback until the process ends.
     func run(port: Int) async throws {
         let client = AMQPClient(
-            configuration: configuration, topology: AMQPTopology(), consumptions: [],
-            events: .replies(onDisconnected: { self.failAll() }) { self.complete($0) }, logger: logger)
+            configuration: configuration, topology: ChainQueue.replies(to: replies),
+            consumptions: [AMQPConsumption(queue: replies, prefetch: nil) { self.complete($0.map(\.body)) }],
+            events: .chain(onDisconnected: { self.failAll() }), logger: logger)
         self.client.withLock { $0 = client }
         _ = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 1_024)
@@ -62,7 +65,7 @@ final class BareIngest: Sendable {
         let record = PushRecord(
             correlation: correlation, user: push.user, thirdMessageID: push.thirdMessageID, payload: push.payload)
         do throws(AMQPError) {
-            try client.send(record.body, on: ChainQueue.pushes.route(replyTo: AMQPRoute.directReplyTo))
+            try client.send(record.body, on: ChainQueue.pushes.route(replyTo: replies))
         } catch {
             complete([StoredRecord(correlation: correlation, oplogID: 0)])
         }

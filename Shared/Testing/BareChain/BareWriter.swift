@@ -27,7 +27,7 @@ struct BareWriter {
             configuration: broker, topology: ChainQueue.pushes.topology,
             consumptions: [
                 AMQPConsumption(queue: ChainQueue.pushes.rawValue, prefetch: Self.prefetch) { intake.add($0) }
-            ], events: .replies(), logger: logger)
+            ], events: .chain(), logger: logger)
         let store = PushStore(client: client, database: database, wasted: wasted, logger: logger)
         let thread = ConnectionThread(name: "store") {
             store.store(intake.removeAll())

@@ -17,6 +17,12 @@ enum ChainQueue: String {
             ])
     }
 
+    /// The exclusive queue for the replies to one ingest.
+    static func replies(to queue: String) -> AMQPTopology {
+        AMQPTopology(
+            queues: [AMQPQueue(name: queue, durable: false, exclusive: true, autoDelete: true, maxLength: nil)])
+    }
+
     /// The route to the queue.
     ///
     /// - Parameter replyTo: address of the reply. The value is nil if none is expected.
@@ -33,12 +39,8 @@ enum ChainQueue: String {
 }
 
 extension AMQPEvents {
-    /// Events of a client that needs at most replies and the end of the connection.
-    static func replies(
-        onDisconnected: @escaping @Sendable () -> Void = {},
-        _ onReplies: @escaping @Sendable ([[UInt8]]) -> Void = { _ in }
-    ) -> AMQPEvents {
-        AMQPEvents(
-            onConnected: {}, onDisconnected: onDisconnected, onReplies: onReplies, onReturned: { _, _ in })
+    /// Events of a client that needs at most the end of the connection.
+    static func chain(onDisconnected: @escaping @Sendable () -> Void = {}) -> AMQPEvents {
+        AMQPEvents(onConnected: {}, onDisconnected: onDisconnected, onReturned: { _, _ in })
     }
 }

@@ -46,7 +46,7 @@ final class ValidationCaller: Sendable {
         configuration.packedBodyBytes = 0
         let shared = Shared()
         state = shared
-        let queue = AnswerExchange.verdicts.queue(processID: name)
+        let queue = AnswerExchange.verdicts.queue(key: name)
         let topology = AMQPTopology(
             queues: [
                 AMQPQueue(
@@ -58,7 +58,7 @@ final class ValidationCaller: Sendable {
             consumptions: [AMQPConsumption(queue: queue, prefetch: nil) { shared.record($0.map(\.body)) }],
             events: AMQPEvents(
                 onConnected: { shared.state.withLock { $0.isConnected = true } }, onDisconnected: {},
-                onReplies: { _ in }, onReturned: { _, _ in }),
+                onReturned: { _, _ in }),
             logger: Logger(label: "caller") { _ in SwiftLogNoOpLogHandler() })
     }
 

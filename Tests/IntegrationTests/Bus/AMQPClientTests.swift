@@ -1,3 +1,4 @@
+import BusMessages
 import ConnectionThread
 import Foundation
 import Logging
@@ -183,7 +184,9 @@ struct AMQPClientTests {
                 try await eventually("a connection", within: .seconds(10)) { client.isConnected }
                 try await server.control("set_vm_memory_high_watermark", "absolute", "1MB")
                 // The broker reports its alarm only to a connection that has published.
-                let route = TestBroker.route(to: "nobody")
+                let route = AMQPRoute(
+                    exchange: AnswerExchange.stored.rawValue, routingKey: "nobody", expiration: nil,
+                    isPersistent: false, isMandatory: true, replyTo: nil)
                 try client.send([1], on: route)
                 try await eventually("the refusal", within: .seconds(10)) { !client.isConnected }
                 #expect(throws: AMQPError.self) { try client.send([2], on: route) }
@@ -196,6 +199,46 @@ struct AMQPClientTests {
                 group.cancelAll()
             }
             #expect(connections.connections == 1)
+        }
+    }
+
+    /// Keeps the reasons that a client logs for the end of a connection.
+    private struct ReasonLog: LogHandler {
+        let record: @Sendable (String) -> Void
+        var metadata = Logger.Metadata()
+        var logLevel = Logger.Level.info
+
+        subscript(metadataKey key: String) -> Logger.MetadataValue? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            if let reason = event.metadata?["reason"] { record("\(reason)") }
+        }
+    }
+
+    @Test("a broker that hangs is given up after one and a half heartbeats, before the library's limit of two")
+    func silence() async throws {
+        try await OwnBroker.with { server in
+            var configuration = AMQPConfiguration(
+                host: "127.0.0.1", port: server.port, user: "writer", password: "test")
+            configuration.heartbeat = .seconds(4)
+            let reasons = Mutex<[String]>([])
+            let client = AMQPClient(
+                configuration: configuration, topology: AMQPTopology(), consumptions: [],
+                events: TestBroker(queue).events,
+                logger: Logger(label: "test") { _ in ReasonLog { reason in reasons.withLock { $0.append(reason) } } })
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await client.run() }
+                try await eventually("a connection", within: .seconds(10)) { client.isConnected }
+                server.signal(SIGSTOP)
+                defer { server.signal(SIGCONT) }
+                try await eventually("the end of the connection", within: .seconds(20)) { !client.isConnected }
+                group.cancelAll()
+            }
+            let reason = try #require(reasons.withLock { $0.first })
+            #expect(reason.hasPrefix("the broker was silent for "), "\(reason)")
         }
     }
 

@@ -5,7 +5,7 @@ import BusMessages
 enum BrokerRightsMatrix {
     /// Tiers that may publish to an exchange. The empty name is the default exchange, which leads to every queue.
     static let publish: [String: Set<String>] = [
-        "": ["writer"],
+        "": [],
         "mss.to.append": ["ingest", "console", "relay"],
         "mss.to.session": ["gateway"],
         "mss.to.lease": ["gateway"],
@@ -21,6 +21,7 @@ enum BrokerRightsMatrix {
         "mss.to.relay": ["console", "tool"],
         "mss.to.facts": ["gateway"],
         "mss.to.facts.dead": [],
+        "mss.stored": ["writer"],
         "mss.verdicts": ["validator"],
         "mss.relayed": ["relay"],
         "mss.taken": ["gateway"],
@@ -50,6 +51,7 @@ enum BrokerRightsMatrix {
         "mss.notices.x": ["gateway"],
         "mss.control.changes.x": ["ingest", "gateway", "validator", "relay", "console"],
         "mss.reports.x": ["console", "tool"],
+        "mss.stored.x": ["ingest", "gateway", "validator", "relay", "console", "tool"],
         "mss.verdicts.x": ["gateway", "console", "tool"],
         "mss.relayed.x": ["gateway", "console", "tool"],
         "mss.taken.x": ["writer"],
@@ -78,6 +80,7 @@ enum BrokerRightsMatrix {
         "mss.to.relay": ["relay"],
         "mss.to.facts": [],
         "mss.to.facts.dead": [],
+        "mss.stored": ["ingest", "gateway", "validator", "relay", "console", "tool"],
         "mss.verdicts": ["gateway", "console", "tool"],
         "mss.relayed": ["gateway", "console", "tool"],
         "mss.taken": ["writer"],

@@ -47,7 +47,7 @@ struct BrokerRightsTests {
                     AMQPConsumption(queue: CommandQueue.fetch.rawValue, prefetch: 10) { deliveries in
                         bodies.withLock { $0 += deliveries.map(\.exchange) }
                     }
-                ], logger: Logger(label: "test"))
+                ], answers: [], logger: Logger(label: "test"))
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await writer.run() }
                 try await eventually("a connection", within: .seconds(30)) { writer.isConnected }
@@ -83,7 +83,7 @@ struct BrokerRightsTests {
         #expect(Set(BrokerRightsMatrix.publish.keys) == Set(exchanges + [""]))
         #expect(Set(BrokerRightsMatrix.bind.keys) == Set(exchanges))
         let queues =
-            CommandQueue.allCases.map(\.rawValue) + AnswerExchange.allCases.map { $0.queue(processID: "x") }
+            CommandQueue.allCases.map(\.rawValue) + AnswerExchange.allCases.map { $0.queue(key: "x") }
             + [Topology.factsQueue, Topology.deadFactsQueue, Topology.noticesQueue(gatewayID: "x")]
             + [Topology.controlChangesQueue(processID: "x"), Topology.reportsQueue(processID: "x")]
         #expect(Set(BrokerRightsMatrix.consume.keys) == Set(queues))

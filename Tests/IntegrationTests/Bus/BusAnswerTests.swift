@@ -53,7 +53,7 @@ struct BusAnswerTests {
                         validated.record($0, as: Mss_Bus_V1_ValidateCommands.self, \.correlation)
                     }
                 ])
-            let gateway = bus(.gateway, at: broker, answers: [.verdicts])
+            let gateway = bus(.gateway, at: broker, answers: [.stored, .verdicts])
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for bus in [writer, validator, gateway] {
                     group.addTask { try await bus.run() }

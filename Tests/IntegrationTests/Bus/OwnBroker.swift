@@ -12,6 +12,7 @@ struct OwnBroker {
     let port: Int
     private let folder: URL
     private let script: URL
+    private let node: ChildProcess
 
     /// The hash of the password "test" with the salt "salt".
     private static let passwordHash = "c2FsdBvBo2HxcJK8evSy+Cv5GU6p7iyknrLlPjn1Vbwe6u10"
@@ -53,7 +54,7 @@ struct OwnBroker {
             try await eventually("a broker with definitions", within: .seconds(60)) {
                 (try? await Command.run(script, ["ready", folder.path], environment: environment).status) == 0
             }
-            try await body(OwnBroker(port: port, folder: folder, script: script))
+            try await body(OwnBroker(port: port, folder: folder, script: script, node: node))
         } catch {
             failure = error
         }
@@ -63,6 +64,9 @@ struct OwnBroker {
             URL(fileURLWithPath: "/usr/bin/env"), ["epmd", "-port", "\(port + 2)", "-kill"], environment: environment)
         if let failure { throw failure }
     }
+
+    /// Sends a signal to the node.
+    func signal(_ number: Int32) { node.signal(number) }
 
     /// Runs `rabbitmqctl`.
     func control(_ arguments: String...) async throws {

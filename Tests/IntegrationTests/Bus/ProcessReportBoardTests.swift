@@ -54,6 +54,6 @@ struct ProcessReportBoardTests {
             configuration: AMQPConfiguration(
                 host: "127.0.0.1", port: broker.port, user: tier.rawValue, password: "test"),
             extra: board?.topology ?? AMQPTopology(), consumptions: board.map { [$0.consumption] } ?? [],
-            reporter: reporter, logger: Logger(label: "test"))
+            answers: [], reporter: reporter, logger: Logger(label: "test"))
     }
 }

@@ -112,7 +112,7 @@ struct QueueDepthTests {
         MessageBus(
             configuration: AMQPConfiguration(
                 host: "127.0.0.1", port: broker.port, user: tier.rawValue, password: "test"),
-            consumptions: consumptions, logger: Logger(label: "test"))
+            consumptions: consumptions, answers: [], logger: Logger(label: "test"))
     }
 
     private static func queue(_ name: String) -> AMQPQueue {

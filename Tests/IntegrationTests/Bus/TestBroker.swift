@@ -50,7 +50,7 @@ final class TestBroker: Sendable {
 
     var events: AMQPEvents {
         AMQPEvents(
-            onConnected: { self.state.withLock { $0.connections += 1 } }, onDisconnected: {}, onReplies: { _ in },
+            onConnected: { self.state.withLock { $0.connections += 1 } }, onDisconnected: {},
             onReturned: { _, body in
                 self.state.withLock { $0.returned.append(String(decoding: body, as: UTF8.self)) }
             },

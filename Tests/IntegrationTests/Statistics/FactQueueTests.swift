@@ -14,7 +14,7 @@ struct FactQueueTests {
         MessageBus(
             configuration: AMQPConfiguration(
                 host: "127.0.0.1", port: broker.port, user: tier.rawValue, password: "test"),
-            consumptions: consumptions, logger: Logger(label: "test"))
+            consumptions: consumptions, answers: [], logger: Logger(label: "test"))
     }
 
     private func fact(_ oplogID: Int64) -> Mss_Bus_V1_Fact { .with { $0.confirmed.oplogIds = [oplogID] } }

@@ -41,7 +41,7 @@ struct NonceClaimTests {
     private func bus(_ broker: OwnBroker, as user: String, _ consumptions: [AMQPConsumption] = []) -> MessageBus {
         MessageBus(
             configuration: AMQPConfiguration(host: "127.0.0.1", port: broker.port, user: user, password: "test"),
-            consumptions: consumptions, logger: Logger(label: "test"))
+            consumptions: consumptions, answers: user == "writer" ? [] : [.stored], logger: Logger(label: "test"))
     }
 
     @Test("SEC6: an unanswered claim is sent once more, as the same claim, for every waiting request; it counts")

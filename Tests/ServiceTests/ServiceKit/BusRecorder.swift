@@ -8,7 +8,8 @@ import Synchronization
 /// A connection without a broker. It records the messages and settlements of a bus, and delivers replies of the test.
 final class BusRecorder: AMQPTransport {
     private struct State {
-        var events: AMQPEvents?
+        /// Receives the replies of oplog writers.
+        var replies: AMQPConsumption?
         var sent: [(body: [UInt8], route: AMQPRoute)] = []
         var settlements: [AMQPSettlement] = []
     }
@@ -18,8 +19,8 @@ final class BusRecorder: AMQPTransport {
     /// Makes the bus over this connection.
     func makeBus(clock: ProcessClock = .system) -> MessageBus {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        return MessageBus(consumptions: [], clock: clock, logger: logger) { _, _, events in
-            state.withLock { $0.events = events }
+        return MessageBus(consumptions: [], clock: clock, logger: logger) { _, consumptions, _ in
+            state.withLock { $0.replies = consumptions.first }
             return self
         }
     }
@@ -41,8 +42,12 @@ final class BusRecorder: AMQPTransport {
 
     /// Delivers a reply to the bus.
     func deliver(_ reply: Mss_Bus_V1_Reply) {
-        let events = state.withLock { $0.events }
-        events?.onReplies([Mss_Bus_V1_Replies.body([reply])])
+        let replies = state.withLock { $0.replies }
+        replies?.handler([
+            AMQPDelivery(
+                body: Mss_Bus_V1_Replies.body([reply]), isRedelivered: false, replyTo: nil, receivedAt: .now,
+                exchange: AnswerExchange.stored.rawValue, generation: 1, deliveryTag: 1)
+        ])
     }
 
     private func removeMessages(_ isWanted: (AMQPRoute) -> Bool) -> [[UInt8]] {

@@ -10,15 +10,22 @@ import Testing
     /// A connection whose broker ends every confirmed message in the same way.
     private final class Connection: AMQPTransport {
         private let outcome: PublishOutcome
+        private let record: @Sendable (AMQPRoute) -> Void
 
-        init(ending outcome: PublishOutcome) { self.outcome = outcome }
+        init(ending outcome: PublishOutcome, _ record: @escaping @Sendable (AMQPRoute) -> Void = { _ in }) {
+            self.outcome = outcome
+            self.record = record
+        }
 
         let isConnected = true
         func run() async throws {}
         func send(
             _ body: [UInt8], on route: AMQPRoute, batchingDelay: Duration,
             whenConfirmed: (@Sendable (PublishOutcome) -> Void)?
-        ) throws(AMQPError) { whenConfirmed?(outcome) }
+        ) throws(AMQPError) {
+            record(route)
+            whenConfirmed?(outcome)
+        }
         func acknowledge(_ deliveries: [AMQPDelivery], as settlement: AMQPSettlement) {}
         func batched<Result>(_ sends: () -> Result) -> Result { sends() }
         func depths(of queues: [String]) async throws(AMQPError) -> [String: AMQPQueueDepth] { [:] }
@@ -58,6 +65,40 @@ import Testing
         #expect(code.withLock { $0 } == nil)
         bus.expireRequests()
         #expect(code.withLock { $0 } == .unanswered)
+    }
+
+    @Test("SEC10: each tier gets another reply key, so that it cannot copy the replies of the others")
+    func replyKeys() {
+        let routes = Mutex<[AMQPRoute]>([])
+        let declared = Mutex<[AMQPBinding]>([])
+        let bus = MessageBus(
+            consumptions: [], answers: AnswerExchange.allCases, logger: Logger(label: "test")
+        ) { topology, _, _ in
+            declared.withLock { $0 = topology.bindings }
+            return Connection(ending: .unknown) { route in routes.withLock { $0.append(route) } }
+        }
+        bus.request(.fetch, as: Mss_Bus_V1_FetchCommands.self) { _ in
+            .init()
+        } completion: { _ in
+        }
+        bus.request(.validate, as: Mss_Bus_V1_ValidateCommands.self) { _ in
+            .init()
+        } completion: { _ in
+        }
+        bus.request(.submit, as: Mss_Bus_V1_SubmitCommands.self) { _ in
+            .init()
+        } completion: { _ in
+        }
+        bus.notify(gateway: "g", timeout: .seconds(1)) { _ in
+            .init()
+        } completion: { _ in
+        }
+        let keys = routes.withLock { $0 }.map(\.replyTo)
+        #expect(Set(keys).count == AnswerExchange.allCases.count && !keys.contains(nil))
+        let bound = declared.withLock { $0 }
+        for (exchange, key) in zip([AnswerExchange.stored, .verdicts, .relayed, .taken], keys) {
+            #expect(bound.first { $0.routingKey == key }?.exchange == exchange.rawValue)
+        }
     }
 
     @Test("every queue that a process declares is durable or exclusive: RabbitMQ 4 deprecates any other")

@@ -25,11 +25,11 @@ import Testing
     private let now = ContinuousClock.now
 
     @Test("by the reply; a second reply is dropped") func replies() {
-        let first = ledger.open(deadline: now, ends.completion("a"))
-        let second = ledger.open(deadline: now, ends.completion("b"))
+        let first = ledger.open(deadline: now, answeredBy: .stored, ends.completion("a"))
+        let second = ledger.open(deadline: now, answeredBy: .stored, ends.completion("b"))
         #expect(first != second)
         for _ in 0..<2 {
-            let isOurs = ledger.answer(second, by: nil, with: .success(Mss_Bus_V1_Reply()))
+            let isOurs = ledger.answer(second, by: .stored, with: .success(Mss_Bus_V1_Reply()))
             #expect(isOurs)
         }
         #expect(ends.all == ["b answered"] && ledger.count == 1)
@@ -37,7 +37,7 @@ import Testing
 
     @Test("SEC10: never by a reply from an unexpected sender: it is refused, and the request stays open")
     func strangers() {
-        let ways: [AnswerExchange?] = [nil, .verdicts, .taken]
+        let ways = AnswerExchange.allCases
         for asked in ways {
             let number = ledger.open(deadline: now, answeredBy: asked, ends.completion("a"))
             for way in ways where way != asked {
@@ -52,15 +52,15 @@ import Testing
     }
 
     @Test("by the deadline; a reply that comes too late is dropped") func deadlines() {
-        let late = ledger.open(deadline: now, ends.completion("late"))
-        _ = ledger.open(deadline: now + .seconds(1), ends.completion("later"))
+        let late = ledger.open(deadline: now, answeredBy: .stored, ends.completion("late"))
+        _ = ledger.open(deadline: now + .seconds(1), answeredBy: .stored, ends.completion("later"))
         ledger.expire(now: now)
-        _ = ledger.answer(late, by: nil, with: .success(Mss_Bus_V1_Reply()))
+        _ = ledger.answer(late, by: .stored, with: .success(Mss_Bus_V1_Reply()))
         #expect(ends.all == ["late unanswered"] && ledger.count == 1)
     }
 
     @Test("by a lost connection") func connections() {
-        for name in ["a", "b"] { _ = ledger.open(deadline: now, ends.completion(name)) }
+        for name in ["a", "b"] { _ = ledger.open(deadline: now, answeredBy: .stored, ends.completion(name)) }
         ledger.failAll(BusError(.unanswered, "gone"))
         ledger.expire(now: now)
         #expect(ends.all.sorted() == ["a unanswered", "b unanswered"] && ledger.count == 0)

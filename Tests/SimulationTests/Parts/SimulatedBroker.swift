@@ -114,15 +114,7 @@ final class SimulatedBroker {
     // MARK: Messages
 
     /// Routes a message. Returns false when no queue accepts it.
-    fileprivate func publish(_ body: [UInt8], on route: AMQPRoute, from connection: SimulatedConnection) -> Bool {
-        if route.exchange.isEmpty {
-            guard let name = route.routingKey.split(separator: "/").last.flatMap({ UInt64($0) }),
-                let other = connections.first(where: { $0.number == name })
-            else { return false }
-            other.arrive(reply: body)
-            return true
-        }
-        let replyTo = route.replyTo == AMQPRoute.directReplyTo ? "straight/\(connection.number)" : route.replyTo
+    fileprivate func publish(_ body: [UInt8], on route: AMQPRoute) -> Bool {
         var isTaken = false
         for binding in bindings[route.exchange] ?? [] where binding.key == route.routingKey {
             guard let queue = queues[binding.queue] else { continue }
@@ -130,7 +122,7 @@ final class SimulatedBroker {
             isTaken = true
             if queue.declaration.exclusive, simulation.happens(noticeLoss) { continue }
             queue.ready.append(
-                Message(body: body, route: route, replyTo: replyTo, publishedAt: simulation.elapsed))
+                Message(body: body, route: route, replyTo: route.replyTo, publishedAt: simulation.elapsed))
             deliver(queue)
         }
         return isTaken
@@ -168,7 +160,6 @@ final class SimulatedConnection: AMQPTransport, @unchecked Sendable {
         let message: SimulatedBroker.Message
     }
 
-    let number: UInt64
     let broker: SimulatedBroker
     let topology: AMQPTopology
     let consumptions: [AMQPConsumption]
@@ -186,10 +177,9 @@ final class SimulatedConnection: AMQPTransport, @unchecked Sendable {
     private var inUntil = Duration.zero
 
     init(
-        number: UInt64, broker: SimulatedBroker, topology: AMQPTopology, consumptions: [AMQPConsumption],
+        broker: SimulatedBroker, topology: AMQPTopology, consumptions: [AMQPConsumption],
         events: AMQPEvents, process: SimulatedProcess
     ) {
-        self.number = number
         self.broker = broker
         self.topology = topology
         self.consumptions = consumptions
@@ -254,7 +244,7 @@ final class SimulatedConnection: AMQPTransport, @unchecked Sendable {
             confirm = lastConfirm
         }
         toBroker(batchingDelay: batchingDelay) { [self] in
-            let isTaken = broker.publish(body, on: route, from: self)
+            let isTaken = broker.publish(body, on: route)
             if !isTaken, route.isMandatory { toProcess { [self] in events.onReturned(route, body) } }
             guard let confirm else { return }
             toProcess { [self] in confirms.removeValue(forKey: confirm)?(isTaken ? .confirmed : .refused) }
@@ -299,8 +289,6 @@ final class SimulatedConnection: AMQPTransport, @unchecked Sendable {
             ])
         }
     }
-
-    func arrive(reply body: [UInt8]) { toProcess { [self] in events.onReplies([body]) } }
 
     // MARK: The way
 

@@ -97,7 +97,9 @@ final class SimulatedGateway: @unchecked Sendable {
                 AMQPConsumption(queue: Topology.noticesQueue(gatewayID: name), prefetch: nil) {
                     link.runtime?.received($0)
                 }
-            ], answers: [.verdicts, .relayed], processID: process.id, clock: process.clock, logger: process.logger,
+            ], answers: [.stored, .verdicts, .relayed], replyKey: { "\($0.rawValue) \(process.id)" },
+            clock: process.clock,
+            logger: process.logger,
             over: process.connecting(to: broker))
         let directory = ControlDirectory(
             bus: bus, keysFor: .device, wakeUps: AsyncStream.makeStream(of: Void.self), logger: process.logger

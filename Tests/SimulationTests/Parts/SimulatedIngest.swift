@@ -1,4 +1,5 @@
 import BackendCalls
+import BusMessages
 import ServiceKit
 import SyncModel
 
@@ -15,7 +16,8 @@ final class SimulatedIngest: @unchecked Sendable {
         let process = SimulatedProcess(name, number: number, in: broker.simulation)
         self.process = process
         let bus = MessageBus(
-            consumptions: [], processID: process.id, clock: process.clock, logger: process.logger,
+            consumptions: [], replyKey: { "\($0.rawValue) \(process.id)" }, clock: process.clock,
+            logger: process.logger,
             over: process.connecting(to: broker))
         submission = BusSubmission(bus: bus)
         process.every(.milliseconds(100)) { bus.expireRequests() }

@@ -33,7 +33,8 @@ final class SimulatedOperator: @unchecked Sendable {
         self.process = process
         self.database = database
         let bus = MessageBus(
-            consumptions: [], answers: [.taken], processID: process.id, clock: process.clock,
+            consumptions: [], answers: [.stored, .taken], replyKey: { "\($0.rawValue) \(process.id)" },
+            clock: process.clock,
             logger: process.logger, over: process.connecting(to: broker))
         self.bus = bus
         process.every(.milliseconds(100)) { bus.expireRequests() }

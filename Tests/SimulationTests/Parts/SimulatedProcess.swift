@@ -44,7 +44,7 @@ final class SimulatedProcess: @unchecked Sendable {
     func connecting(to broker: SimulatedBroker) -> MessageBus.Connecting {
         { [self] topology, consumptions, events in
             let made = SimulatedConnection(
-                number: number, broker: broker, topology: topology, consumptions: consumptions, events: events,
+                broker: broker, topology: topology, consumptions: consumptions, events: events,
                 process: self)
             connection = made
             return made

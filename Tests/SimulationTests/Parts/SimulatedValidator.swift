@@ -16,7 +16,7 @@ final class SimulatedValidator {
         let bus = MessageBus(
             consumptions: [
                 AMQPConsumption(queue: CommandQueue.validate.rawValue, prefetch: 256) { inbox.whenFilled($0) }
-            ], processID: process.id, clock: process.clock, logger: process.logger,
+            ], replyKey: { "\($0.rawValue) \(process.id)" }, clock: process.clock, logger: process.logger,
             over: process.connecting(to: broker))
         let simulation = process.simulation
         inbox.whenFilled = { deliveries in

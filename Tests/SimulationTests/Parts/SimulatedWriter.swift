@@ -50,7 +50,8 @@ final class SimulatedWriter {
                     inbox.waiting[queue, default: []] += deliveries
                     inbox.whenFilled(queue)
                 }
-            }, answers: [.taken], processID: process.id, clock: process.clock, logger: process.logger,
+            }, answers: [.taken], replyKey: { "\($0.rawValue) \(process.id)" }, clock: process.clock,
+            logger: process.logger,
             over: process.connecting(to: broker))
         let outcomes = Outcomes(store: SimulatedDatabaseConnection(database: database, process: process))
         let recordOutcomes: AppendHandler.RecordingOutcomes = { pushes, completion in

@@ -31,9 +31,9 @@ extension AMQPTopology {
             Topology.reportsQueue(processID: processID), exchange: Topology.reportsExchange, routingKey: "")
     }
 
-    /// The exclusive queue for replies that arrive through an exchange instead of direct reply-to.
-    static func answers(_ exchange: AnswerExchange, processID: String) -> AMQPTopology {
-        ofThisProcess(exchange.queue(processID: processID), exchange: exchange.rawValue, routingKey: processID)
+    /// The exclusive queue for the replies of one tier.
+    static func answers(_ exchange: AnswerExchange, key: String) -> AMQPTopology {
+        ofThisProcess(exchange.queue(key: key), exchange: exchange.rawValue, routingKey: key)
     }
 
     private static func ofThisProcess(_ queue: String, exchange: String, routingKey: String) -> AMQPTopology {
@@ -62,7 +62,7 @@ extension AMQPQueue {
 extension AMQPRoute {
     /// To a command queue.
     ///
-    /// - Parameter replyTo: the target of the reply: direct reply-to, or a routing key of `queue.answers`.
+    /// - Parameter replyTo: the routing key of the reply, on the exchange `queue.answers`.
     static func command(_ queue: CommandQueue, replyTo: String?) -> AMQPRoute {
         AMQPRoute(
             exchange: queue.exchange, routingKey: "", expiration: queue.timeout, isPersistent: false,
@@ -70,9 +70,9 @@ extension AMQPRoute {
     }
 
     /// To the sender of the command.
-    static func answer(to key: String, through exchange: AnswerExchange?) -> AMQPRoute {
+    static func answer(to key: String, through exchange: AnswerExchange) -> AMQPRoute {
         AMQPRoute(
-            exchange: exchange?.rawValue ?? "", routingKey: key, expiration: nil, isPersistent: false,
+            exchange: exchange.rawValue, routingKey: key, expiration: nil, isPersistent: false,
             isMandatory: false, replyTo: nil)
     }
 

@@ -19,7 +19,7 @@ package struct ControlConnection: Sendable {
     /// secrets, for
     ///     display.
     ///   - extra: further queues of this process.
-    ///   - answers: the exchanges of replies that do not use direct reply-to.
+    ///   - answers: the exchanges of the replies that this process waits for, other than those of oplog writers.
     ///   - onLoaded: called after each applied snapshot of the control data.
     package init(
         _ context: ServiceContext, keysFor purpose: AppKey.Purpose?, extra: AMQPTopology = AMQPTopology(),
@@ -33,7 +33,7 @@ package struct ControlConnection: Sendable {
         bus = MessageBus(
             configuration: AMQPConfiguration(context.settings, connectionName: context.name),
             extra: extra.adding(.controlChanges(processID: processID)), consumptions: consumptions + [changes],
-            answers: answers, reporter: context.reporter, logger: context.logger)
+            answers: [.stored] + answers, reporter: context.reporter, logger: context.logger)
         let health = context.health
         health.set("amqp", isReady: false)
         health.set("control", isReady: false)

@@ -19,8 +19,8 @@ package final class MessageBus: Service, Sendable {
     /// The database's time, from the replies of the writers.
     package let databaseTime: SharedDatabaseClock
     private let connectionListeners: ConnectionListeners
-    /// The routing key of replies that do not use direct reply-to; nil: this process requests none.
-    private let answerKey: String?
+    /// The routing keys of the replies, by exchange.
+    private let replyKeys: [AnswerExchange: String]
     /// Sends this process's reports to consoles; nil: sends none.
     private let reporter: ProcessReporter?
     private let logger: Logger
@@ -31,11 +31,12 @@ package final class MessageBus: Service, Sendable {
     ///   - extra: exclusive queues of this process, for example for notices and control changes.
     ///   - consumptions: the queues to consume. Handlers run on the connection's thread and must not block. Command
     ///     queues among them are declared.
-    ///   - answers: the exchanges of replies that do not use direct reply-to.
+    ///   - answers: the exchanges of the replies that this process waits for, one for each tier to which it sends commands or
+    ///     notices.
     ///   - reporter: the source of this process's reports to consoles; nil for a tool.
     package convenience init(
         configuration: AMQPConfiguration, extra: AMQPTopology = AMQPTopology(), consumptions: [AMQPConsumption],
-        answers: [AnswerExchange] = [], reporter: ProcessReporter? = nil, logger: Logger
+        answers: [AnswerExchange] = [.stored], reporter: ProcessReporter? = nil, logger: Logger
     ) {
         self.init(
             extra: extra, consumptions: consumptions, answers: answers, reporter: reporter, logger: logger
@@ -48,11 +49,11 @@ package final class MessageBus: Service, Sendable {
 
     /// Creates the bus over any connection, for example a simulated one.
     ///
-    /// - Parameter processID: part of the names of this process's exclusive queues.
+    /// - Parameter replyKey: makes the secret routing key of the replies that arrive through an exchange.
     package init(
-        extra: AMQPTopology = AMQPTopology(), consumptions: [AMQPConsumption], answers: [AnswerExchange] = [],
-        reporter: ProcessReporter? = nil, processID: String = UUID().uuidString, clock: ProcessClock = .system,
-        logger: Logger, over connect: Connecting
+        extra: AMQPTopology = AMQPTopology(), consumptions: [AMQPConsumption], answers: [AnswerExchange] = [.stored],
+        reporter: ProcessReporter? = nil, replyKey: (AnswerExchange) -> String = { _ in UUID().uuidString },
+        clock: ProcessClock = .system, logger: Logger, over connect: Connecting
     ) {
         let databaseTime = SharedDatabaseClock(clock: clock)
         let ledger = RequestLedger(databaseTime: databaseTime)
@@ -61,7 +62,7 @@ package final class MessageBus: Service, Sendable {
         let misplaced = Counter(label: "mss_bus_answers_refused")
         let returned = Counter(label: "mss_bus_bodies_returned")
         let (sent, received) = (Counter(label: "mss_bus_bodies_sent"), Counter(label: "mss_bus_bodies_received"))
-        let complete: @Sendable ([[UInt8]], AnswerExchange?) -> Void = { bodies, exchange in
+        let complete: @Sendable ([[UInt8]], AnswerExchange) -> Void = { bodies, exchange in
             for body in bodies {
                 guard let replies = Mss_Bus_V1_Replies.elements(of: body) else {
                     logger.error("dropped a reply that could not be decoded")
@@ -72,7 +73,7 @@ package final class MessageBus: Service, Sendable {
                 misplaced.increment(by: refused)
                 logger.error(
                     "dropped replies that arrived on an unexpected exchange",
-                    metadata: ["exchange": "\(exchange?.rawValue ?? "")", "count": "\(refused)"])
+                    metadata: ["exchange": "\(exchange.rawValue)", "count": "\(refused)"])
             }
         }
         var topology = AMQPTopology.commands(consumptions.compactMap { CommandQueue(rawValue: $0.queue) }).adding(extra)
@@ -81,14 +82,15 @@ package final class MessageBus: Service, Sendable {
         for index in consumptions.indices where Topology.sharedQueues.contains(consumptions[index].queue) {
             consumptions[index].exchange = Topology.exchange(to: consumptions[index].queue)
         }
-        for exchange in answers {
-            topology = topology.adding(.answers(exchange, processID: processID))
+        let replyKeys = Dictionary(uniqueKeysWithValues: answers.map { ($0, replyKey($0)) })
+        for (exchange, key) in replyKeys {
+            topology = topology.adding(.answers(exchange, key: key))
             consumptions.append(
-                AMQPConsumption(queue: exchange.queue(processID: processID), prefetch: nil) { deliveries in
+                AMQPConsumption(queue: exchange.queue(key: key), prefetch: nil) { deliveries in
                     complete(deliveries.map(\.body), exchange)
                 })
         }
-        answerKey = answers.isEmpty ? nil : processID
+        self.replyKeys = replyKeys
         let listeners = ConnectionListeners()
         self.reporter = reporter
         self.logger = logger
@@ -102,7 +104,6 @@ package final class MessageBus: Service, Sendable {
                     ledger.failAll(BusError(.unanswered, "the connection to the broker was lost"))
                     listeners.notify(isConnected: false)
                 },
-                onReplies: { complete($0, nil) },
                 onReturned: { route, body in
                     returned.increment()
                     logger.debug("the broker returned a message: no queue", metadata: ["exchange": "\(route.exchange)"])
@@ -241,15 +242,15 @@ package final class MessageBus: Service, Sendable {
     }
 
     private func route(to queue: CommandQueue) -> AMQPRoute {
-        .command(queue, replyTo: queue.answers == nil ? AMQPRoute.directReplyTo : answerKey)
+        .command(queue, replyTo: replyKeys[queue.answers])
     }
 
     /// Sends a reply. It is dropped while the broker is unavailable, because the caller's deadline covers that.
     ///
     /// - Parameters:
     ///   - key: the reply address in the command or notice.
-    ///   - exchange: nil: direct reply-to.
-    package func reply(_ reply: Mss_Bus_V1_Reply, to key: String, through exchange: AnswerExchange? = nil) {
+    ///   - exchange: the exchange of this tier's replies.
+    package func reply(_ reply: Mss_Bus_V1_Reply, to key: String, through exchange: AnswerExchange = .stored) {
         sendOrLog(Mss_Bus_V1_Replies.body([reply]), on: .answer(to: key, through: exchange))
     }
 
@@ -268,7 +269,7 @@ package final class MessageBus: Service, Sendable {
         let correlation = ledger.open(deadline: clock.now() + timeout, answeredBy: .taken, completion)
         do throws(AMQPError) {
             let body = Mss_Bus_V1_GatewayNotices.body([build(correlation)])
-            try client.send(body, on: .notices(gateway, replyTo: answerKey))
+            try client.send(body, on: .notices(gateway, replyTo: replyKeys[.taken]))
         } catch {
             ledger.close(correlation, with: .failure(BusError(.unavailable, error.message)))
         }
@@ -326,7 +327,7 @@ package final class MessageBus: Service, Sendable {
     }
 
     private static func complete(
-        _ reply: Mss_Bus_V1_Reply, by exchange: AnswerExchange?, in ledger: RequestLedger
+        _ reply: Mss_Bus_V1_Reply, by exchange: AnswerExchange, in ledger: RequestLedger
     ) -> Bool {
         guard case .failure(let failure)? = reply.body else {
             return ledger.answer(

@@ -10,7 +10,7 @@ package final class RequestLedger: Sendable {
     private struct Pending {
         let deadline: ContinuousClock.Instant
         let askedAt: ContinuousClock.Instant?
-        let exchange: AnswerExchange?
+        let exchange: AnswerExchange
         let complete: Completion
     }
 
@@ -27,9 +27,9 @@ package final class RequestLedger: Sendable {
 
     /// Registers a request and returns its correlation.
     ///
-    /// - Parameter exchange: the exchange of the expected reply; nil: direct reply-to.
+    /// - Parameter exchange: the exchange of the expected reply.
     package func open(
-        deadline: ContinuousClock.Instant, answeredBy exchange: AnswerExchange? = nil, _ complete: @escaping Completion
+        deadline: ContinuousClock.Instant, answeredBy exchange: AnswerExchange, _ complete: @escaping Completion
     ) -> UInt64 {
         let askedAt = databaseTime?.instant
         return state.withLock { state in
@@ -43,11 +43,11 @@ package final class RequestLedger: Sendable {
     /// Ends one request by its reply. A second reply or a late one is dropped.
     ///
     /// - Parameters:
-    ///   - exchange: the exchange on which the reply arrived; nil: direct reply-to.
+    ///   - exchange: the exchange on which the reply arrived.
     ///   - databaseTimeMs: the database's time in the reply, also in a refusal; 0: not given.
     /// - Returns: false when the reply arrived on an unexpected exchange. The request then continues to wait.
     package func answer(
-        _ correlation: UInt64, by exchange: AnswerExchange?, with result: Result<Mss_Bus_V1_Reply, BusError>,
+        _ correlation: UInt64, by exchange: AnswerExchange, with result: Result<Mss_Bus_V1_Reply, BusError>,
         databaseTimeMs: Int64 = 0
     ) -> Bool {
         let (request, isOurs) = state.withLock { state -> (Pending?, Bool) in
