@@ -18,12 +18,14 @@ extension ExclusiveSystem {
                     + ["torture"] + arguments, environment: environment)
         }
 
+        /// The load leaves processors idle. With twice as much, the harness and the debug build need both processors of
+        /// a fast machine, and on a slower one devices catch up too late.
         @Test("a minute of faults breaks no promise, and the report lists the faults")
         func minute() async throws {
             let folder = try Stack.running.folder.appending(path: "torture")
             let (status, output) = try await torture([
-                "--minutes", "1", "--rounds", "6", "--seed", "41", "--devices", "40", "--rate", "40",
-                "--java", try JavaProgram.commandFile, "--output", folder.path,
+                "--minutes", "1", "--rounds", "6", "--seed", "41", "--devices", "40", "--rate", "20",
+                "--operations", "10", "--java", try JavaProgram.commandFile, "--output", folder.path,
             ])
             #expect(status == 0, "\(output)")
             let report = try String(contentsOf: folder.appending(path: "report.md"), encoding: .utf8)
@@ -33,7 +35,7 @@ extension ExclusiveSystem {
                 return line.flatMap { Int($0.split(separator: "|")[1].filter(\.isNumber)) } ?? 0
             }
             #expect(number("pushes answered with success") > 500)
-            #expect(number("device operations, each executed once and in order, each with its result") > 500)
+            #expect(number("device operations, each executed once and in order, each with its result") > 300)
             #expect(number("faults injected") > 5)
             #expect(number("apps died") > 0 && number("visits of liars") > 0)
             #expect(number("Java apps killed") > 0 && number("hand-outs to Java apps") > 0)
