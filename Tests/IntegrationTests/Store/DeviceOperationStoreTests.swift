@@ -166,7 +166,7 @@ struct DeviceOperationStoreTests {
                 [Self.newOperation("a", key: "1"), Self.newOperation("b", key: "2"), Self.newOperation("c", key: "1")],
                 in: database)
             try await database.execute(
-                "UPDATE device_operation SET next_at = next_at - interval '1 s' WHERE operation_id IN ('b', 'c')")
+                "UPDATE device_operation SET next_at = now() - interval '1 min' WHERE operation_id IN ('b', 'c')")
             let first = try await Self.claim(in: database, lease: .zero)
             #expect(first.map(\.operation.id) == ["a", "b"])
             let from = try #require(first[0].at)
