@@ -191,6 +191,7 @@ package final class AMQPClient: AMQPTransport {
             if stopBy != nil { return stopped() }
             if now >= state.connectAt { connect(state) }
         }
+        var untilLook = configuration.heartbeat / 2
         do throws(AMQPError) {
             // During a pause of this process, the broker has redelivered the deliveries to other consumers.
             if state.connection != nil, state.lastTurn.duration(to: now) > configuration.heartbeat * 3 {
@@ -198,7 +199,9 @@ package final class AMQPClient: AMQPTransport {
             }
             state.lastTurn = now
             if state.connection != nil { try serve(state, stopBy: stopBy) }
-            if state.connection != nil { try checkSilence(state, now) }
+            if let connection = state.connection {
+                untilLook = min(untilLook, try checkSilence(of: connection, state, now))
+            }
         } catch {
             disconnect(state, error)
         }
@@ -207,28 +210,29 @@ package final class AMQPClient: AMQPTransport {
             return ConnectionThread.Sleep(
                 descriptor: nil, limit: max(.zero, ContinuousClock.now.duration(to: state.connectAt)))
         }
-        let limit =
-            stopBy == nil
-            ? min(configuration.heartbeat / 2, max(Self.secondLook, configuration.silenceLimit - connection.silence))
-            : .milliseconds(20)
+        let limit = stopBy == nil ? untilLook : .milliseconds(20)
         let untilWriting = shared.withLock { $0.writeAt }.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
         return ConnectionThread.Sleep(descriptor: connection.descriptor, limit: min(limit, untilWriting ?? limit))
     }
 
-    /// Gives a silent broker up. After a pause of this machine the clock is ahead of the data that waited in the network,
-    /// so a second look decides.
-    private func checkSilence(_ state: Served, _ now: ContinuousClock.Instant) throws(AMQPError) {
-        guard let silence = state.connection?.silence, silence >= configuration.silenceLimit else {
+    /// Gives up a silent broker. After a pause of this machine the clock is ahead of the data that waited in the
+    /// network, so a second look decides.
+    ///
+    /// - Returns: the time until the next look.
+    private func checkSilence(
+        of connection: AMQPConnection, _ state: Served, _ now: ContinuousClock.Instant
+    ) throws(AMQPError) -> Duration {
+        let silence = connection.silence
+        guard silence >= configuration.silenceLimit else {
             state.silentSince = nil
-            return
+            return max(Self.secondLook, configuration.silenceLimit - silence)
         }
-        guard let since = state.silentSince else {
-            state.silentSince = now
-            return
-        }
-        guard since.duration(to: now) < Self.secondLook else {
+        let since = state.silentSince ?? now
+        if since.duration(to: now) >= Self.secondLook {
             throw AMQPError(code: .connection, message: "the broker was silent for \(silence)")
         }
+        state.silentSince = since
+        return Self.secondLook
     }
 
     private func connect(_ state: Served) {

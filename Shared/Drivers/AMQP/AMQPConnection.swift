@@ -208,8 +208,8 @@ final class AMQPConnection {
         return nil
     }
 
-    /// Time since the last data of the broker, as the kernel knows it (tcp(7), TCP_INFO). Bytes that the process has not
-    /// read yet count as received.
+    /// Time since the last data of the broker, as the kernel knows it (tcp(7), TCP_INFO). Bytes that the process has
+    /// not read yet count as received.
     var silence: Duration {
         var information = tcp_info()
         var length = socklen_t(MemoryLayout<tcp_info>.size)

@@ -119,7 +119,7 @@ package enum AnswerExchange: String, Sendable, CaseIterable {
 
     /// The exclusive queue of a requesting process.
     ///
-    /// - Parameter key: the routing key of the replies, which is secret: who knows it can copy them. So a process has
-    ///   another key for each exchange, and no tier learns the key of another tier's replies (SEC10).
+    /// - Parameter key: the routing key of the replies, which is secret: a tier that knows it can copy them. So a process
+    ///   has another key for each exchange, and no tier learns the key of another tier's replies (SEC10).
     package func queue(key: String) -> String { "\(rawValue).\(key)" }
 }

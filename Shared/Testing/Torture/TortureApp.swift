@@ -63,7 +63,10 @@ struct TortureOplog: Sendable, Decodable {
     let attempt: Int
     /// Id of the recalled oplog. The value is nil for a push.
     let recalls: Int64?
-    let text: String
+    /// The value is nil for a tombstone.
+    let text: String?
+
+    var payload: String { text ?? "" }
 }
 
 /// The result of an operation that an app received. The names of the members are those of the Java driver's output.

@@ -263,8 +263,8 @@ final class TortureDevice: Sendable {
 
     /// Checks the entity's new state after an operation.
     private func receive(state oplog: TortureOplog) -> Bool {
-        guard let id = TortureState.operation(in: oplog.text, of: oplog.userId ?? "", instance) else {
-            addFault(.addressed, "\(name) got the state \(oplog.text.prefix(100))")
+        guard let id = TortureState.operation(in: oplog.payload, of: oplog.userId ?? "", instance) else {
+            addFault(.addressed, "\(name) got the state \(oplog.payload.prefix(100))")
             return false
         }
         world.history.operations { checker, now in checker.recordState(after: id, to: name, at: now) }
@@ -322,7 +322,7 @@ final class TortureDevice: Sendable {
             world.history.observe(
                 .given(
                     HistoryHandOut(
-                        device: name, from: from, id: oplog.oplogId, push: push, payload: oplog.text,
+                        device: name, from: from, id: oplog.oplogId, push: push, payload: oplog.payload,
                         attempt: oplog.attempt)))
             if oplog.attempt == 1 { judge(push, of: kind, oplog.userId ?? "") }
         }
@@ -332,7 +332,7 @@ final class TortureDevice: Sendable {
     /// Records that the app has confirmed an oplog.
     func recordConfirmation(of oplog: TortureOplog) {
         guard let kind = TortureWorld.kinds.first(where: { $0.bizType == oplog.bizType }) else {
-            guard let id = TortureState.operation(in: oplog.text, of: oplog.userId ?? "", instance) else { return }
+            guard let id = TortureState.operation(in: oplog.payload, of: oplog.userId ?? "", instance) else { return }
             return world.history.operations { checker, _ in checker.confirm(stateAfter: id, by: name) }
         }
         let from = TortureWorld.target(instance, kind, oplog.userId ?? device)

@@ -34,7 +34,7 @@ final class TortureJavaApp: TortureApp {
         /// The gateway has accepted the last bind.
         var isBound = false
         var isEnding = false
-        /// What happens when the app has confirmed an oplog or result, by its number.
+        /// The actions that follow the app's confirmation of an oplog or result, by its number.
         var confirmations: [Int: @Sendable () -> Void] = [:]
     }
 
@@ -49,7 +49,8 @@ final class TortureJavaApp: TortureApp {
         output = start.store.appendingPathExtension("out")
         process = try ChildProcess(
             command + Self.machineOptions + [
-                "org.mobilesync.tests.TortureDriver", "--port", "\(start.port)", "--ca", start.certificateAuthority,
+                "org.mobilesync.tests.TortureDriver", "--host", "127.0.0.1", "--port", "\(start.port)", "--ca",
+                start.certificateAuthority,
                 "--instance", start.instance, "--device", start.device, "--store", start.store.path, "--app-version",
                 start.version, "--clock-offset-ms", "\(Int64(start.clockOffset / .milliseconds(1)))", "--transport",
                 usesWebSocket ? "websocket" : "plain",

@@ -85,7 +85,7 @@ extension TortureOplog {
     fileprivate init(_ oplog: SyncOplog) {
         self.init(
             bizType: oplog.bizType, oplogId: oplog.oplogID, userId: oplog.userID, thirdMsgId: oplog.thirdMessageID,
-            attempt: oplog.attempt, recalls: oplog.recalls, text: oplog.text ?? "")
+            attempt: oplog.attempt, recalls: oplog.recalls, text: oplog.text)
     }
 }
 

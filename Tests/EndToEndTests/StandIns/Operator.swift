@@ -14,24 +14,20 @@ final class Operator: Sendable {
         let isConnected = Mutex(false)
     }
 
-    private let name = UUID().uuidString
+    private let replies = ReplyQueue(.stored)
     private let client: AMQPClient
     private let shared: Shared
 
     private init(_ stack: Stack) throws {
         let shared = Shared()
         self.shared = shared
-        let queue = AnswerExchange.stored.queue(key: name)
-        let topology = AMQPTopology(
-            queues: [AMQPQueue(name: queue, durable: false, exclusive: true, autoDelete: true, maxLength: nil)],
-            bindings: [AMQPBinding(queue: queue, exchange: AnswerExchange.stored.rawValue, routingKey: name)])
-        let replies = AMQPConsumption(queue: queue, prefetch: nil) { deliveries in
-            for reply in deliveries.compactMap({ Mss_Bus_V1_Replies.elements(of: $0.body) }).joined() {
+        let consumption = replies.consumption { bodies in
+            for reply in bodies.compactMap({ Mss_Bus_V1_Replies.elements(of: $0) }).joined() {
                 shared.replies.withLock { $0[reply.correlation] = reply }
             }
         }
         client = AMQPClient(
-            configuration: try stack.broker(as: "tool"), topology: topology, consumptions: [replies],
+            configuration: try stack.broker(as: "tool"), topology: replies.topology, consumptions: [consumption],
             events: AMQPEvents(
                 onConnected: { shared.isConnected.withLock { $0 = true } }, onDisconnected: {},
                 onReturned: { _, _ in }), logger: Logger(label: "operator") { _ in SwiftLogNoOpLogHandler() })
@@ -78,7 +74,7 @@ final class Operator: Sendable {
             Mss_Bus_V1_ControlCommands.body([command]),
             on: AMQPRoute(
                 exchange: queue.exchange, routingKey: "", expiration: nil, isPersistent: false, isMandatory: true,
-                replyTo: name))
+                replyTo: replies.key))
         try await eventually("the operator is answered", within: .seconds(10)) {
             shared.replies.withLock { $0[correlation] != nil }
         }

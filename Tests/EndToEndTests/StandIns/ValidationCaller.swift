@@ -23,8 +23,7 @@ final class ValidationCaller: Sendable {
 
     private let client: AMQPClient
     private let state: Shared
-    /// The routing key of the replies.
-    private let name = UUID().uuidString
+    private let replies = ReplyQueue(.verdicts)
 
     private final class Shared: Sendable {
         let state = Mutex(State())
@@ -46,16 +45,9 @@ final class ValidationCaller: Sendable {
         configuration.packedBodyBytes = 0
         let shared = Shared()
         state = shared
-        let queue = AnswerExchange.verdicts.queue(key: name)
-        let topology = AMQPTopology(
-            queues: [
-                AMQPQueue(
-                    name: queue, durable: false, exclusive: true, autoDelete: true, maxLength: nil)
-            ],
-            bindings: [AMQPBinding(queue: queue, exchange: AnswerExchange.verdicts.rawValue, routingKey: name)])
         client = AMQPClient(
-            configuration: configuration, topology: topology,
-            consumptions: [AMQPConsumption(queue: queue, prefetch: nil) { shared.record($0.map(\.body)) }],
+            configuration: configuration, topology: replies.topology,
+            consumptions: [replies.consumption { shared.record($0) }],
             events: AMQPEvents(
                 onConnected: { shared.state.withLock { $0.isConnected = true } }, onDisconnected: {},
                 onReturned: { _, _ in }),
@@ -92,7 +84,7 @@ final class ValidationCaller: Sendable {
             Mss_Bus_V1_ValidateCommands.body([command]),
             on: AMQPRoute(
                 exchange: CommandQueue.validate.exchange, routingKey: "", expiration: nil, isPersistent: false,
-                isMandatory: true, replyTo: name))
+                isMandatory: true, replyTo: replies.key))
     }
 
     /// Sends one request and waits for its reply.

@@ -31,8 +31,8 @@ package final class MessageBus: Service, Sendable {
     ///   - extra: exclusive queues of this process, for example for notices and control changes.
     ///   - consumptions: the queues to consume. Handlers run on the connection's thread and must not block. Command
     ///     queues among them are declared.
-    ///   - answers: the exchanges of the replies that this process waits for, one for each tier to which it sends commands or
-    ///     notices.
+    ///   - answers: the exchanges of the replies that this process waits for: one for each tier to which it sends
+    ///     commands or notices.
     ///   - reporter: the source of this process's reports to consoles; nil for a tool.
     package convenience init(
         configuration: AMQPConfiguration, extra: AMQPTopology = AMQPTopology(), consumptions: [AMQPConsumption],

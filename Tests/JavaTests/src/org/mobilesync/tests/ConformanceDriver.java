@@ -35,14 +35,7 @@ public final class ConformanceDriver {
      */
     public static void main(String[] arguments) throws Exception {
         Map<String, String> options = options(arguments);
-        SyncConfiguration.Builder settings = SyncConfiguration.builder()
-            .gateway(options.get("host"), Integer.parseInt(options.get("port")))
-            .instanceId(options.get("instance")).deviceId(options.get("device"))
-            .store(options.get("store"), JdbcDatabase::open)
-            .trust(SyncTrust.authorityFile(options.get("ca")))
-            .operatingSystem(options.getOrDefault("os", "Android"), "")
-            .appVersion(options.getOrDefault("app-version", ""));
-        if ("websocket".equals(options.get("transport"))) settings.transport(SyncTransport.WEB_SOCKET);
+        SyncConfiguration.Builder settings = settings(options);
         if (options.containsKey("app-key")) {
             byte[] secret = Files.readAllBytes(Paths.get(options.get("app-secret-file")));
             settings.appKey(
@@ -63,7 +56,8 @@ public final class ConformanceDriver {
             }
         });
         client.listenToAll(oplog -> {
-            out.write(line(oplog), 0, line(oplog).length);
+            byte[] line = (json(oplog) + "\n").getBytes(StandardCharsets.UTF_8);
+            out.write(line, 0, line.length);
             out.flush();
             if (confirms) client.confirm(oplog).join();
         });
@@ -88,9 +82,24 @@ public final class ConformanceDriver {
         return options;
     }
 
-    private static byte[] line(SyncOplog oplog) {
+    /** Returns the configuration of the options that the programs have in common. */
+    static SyncConfiguration.Builder settings(Map<String, String> options) {
+        SyncConfiguration.Builder settings = SyncConfiguration.builder()
+            .gateway(options.get("host"), Integer.parseInt(options.get("port")))
+            .instanceId(options.get("instance")).deviceId(options.get("device"))
+            .store(options.get("store"), JdbcDatabase::open)
+            .trust(SyncTrust.authorityFile(options.get("ca")))
+            .operatingSystem(options.getOrDefault("os", "Android"), "")
+            .appVersion(options.getOrDefault("app-version", ""));
+        if ("websocket".equals(options.get("transport"))) settings.transport(SyncTransport.WEB_SOCKET);
+        return settings;
+    }
+
+    /** Returns an oplog as a JSON object. */
+    static String json(SyncOplog oplog) {
         StringBuilder json = new StringBuilder("{\"bizType\":").append(JsonText.quoted(oplog.bizType()))
             .append(",\"oplogId\":").append(oplog.oplogId()).append(",\"attempt\":").append(oplog.attempt());
+        if (oplog.userId() != null) json.append(",\"userId\":").append(JsonText.quoted(oplog.userId()));
         if (oplog.thirdMessageId() != null) {
             json.append(",\"thirdMsgId\":").append(JsonText.quoted(oplog.thirdMessageId()));
         }
@@ -101,6 +110,6 @@ public final class ConformanceDriver {
         } else {
             json.append(",\"text\":").append(JsonText.quoted(oplog.text()));
         }
-        return json.append("}\n").toString().getBytes(StandardCharsets.UTF_8);
+        return json.append('}').toString();
     }
 }

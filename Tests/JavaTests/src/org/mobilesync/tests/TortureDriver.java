@@ -22,15 +22,12 @@ import org.mobilesync.SyncOperation;
 import org.mobilesync.SyncOperationResult;
 import org.mobilesync.SyncOplog;
 import org.mobilesync.SyncStatus;
-import org.mobilesync.SyncTransport;
-import org.mobilesync.SyncTrust;
-import org.mobilesync.database.JdbcDatabase;
 import org.mobilesync.internal.Clock;
 import org.mobilesync.internal.json.JsonText;
 
 /**
- * An app of {@code mssctl torture}. It prints what it receives and its events as lines of JSON. Each oplog and each
- * result has a number. It takes commands on standard input: {@code bind USER SESSION}, {@code confirm NUMBER},
+ * An app of {@code mssctl torture}. It prints oplogs, results of operations and events as lines of JSON. Each oplog and
+ * each result has a number. It takes commands on standard input: {@code bind USER SESSION}, {@code confirm NUMBER},
  * {@code submit} with {@code ID COMPONENT KEY NAME} for each operation. The first bind connects. At the end of
  * standard input the process ends without a call of the library, as a phone ends an app.
  */
@@ -38,7 +35,7 @@ public final class TortureDriver {
     private final OutputStream out = new FileOutputStream(FileDescriptor.out);
     private final SyncClient client;
     private final AtomicInteger numbers = new AtomicInteger();
-    /** The confirmations of what was shown, by number. */
+    /** The confirmations of the printed oplogs and results, by number. */
     private final Map<Integer, Supplier<CompletableFuture<Void>>> confirmations = new ConcurrentHashMap<>();
     private boolean isConnected;
 
@@ -52,23 +49,13 @@ public final class TortureDriver {
     /**
      * Runs the program.
      *
-     * @param arguments options {@code --port --ca --instance --device --store --app-version --clock-offset-ms
+     * @param arguments options {@code --host --port --ca --instance --device --store --app-version --clock-offset-ms
      *     --transport plain|websocket}
      */
     public static void main(String[] arguments) throws Exception {
         Map<String, String> options = ConformanceDriver.options(arguments);
         long offset = Long.parseLong(options.get("clock-offset-ms"));
-        SyncConfiguration configuration = SyncConfiguration.builder()
-            .gateway("127.0.0.1", Integer.parseInt(options.get("port")))
-            .instanceId(options.get("instance")).deviceId(options.get("device"))
-            .store(options.get("store"), JdbcDatabase::open)
-            .trust(SyncTrust.authorityFile(options.get("ca")))
-            .operatingSystem("Android", "").appVersion(options.get("app-version"))
-            .clock(new OffsetClock(offset))
-            .transport(
-                "websocket".equals(options.get("transport")) ? SyncTransport.WEB_SOCKET : SyncTransport.PLAIN)
-            .build();
-        new TortureDriver(configuration).run();
+        new TortureDriver(ConformanceDriver.settings(options).clock(new OffsetClock(offset)).build()).run();
     }
 
     private void run() throws Exception {
@@ -122,15 +109,7 @@ public final class TortureDriver {
 
     private void show(SyncOplog oplog) {
         int number = number(() -> client.confirm(oplog));
-        StringBuilder json = new StringBuilder("{\"event\":\"oplog\",\"number\":").append(number)
-            .append(",\"oplog\":{\"bizType\":").append(JsonText.quoted(oplog.bizType()))
-            .append(",\"oplogId\":").append(oplog.oplogId()).append(",\"attempt\":").append(oplog.attempt());
-        if (oplog.userId() != null) json.append(",\"userId\":").append(JsonText.quoted(oplog.userId()));
-        if (oplog.thirdMessageId() != null) {
-            json.append(",\"thirdMsgId\":").append(JsonText.quoted(oplog.thirdMessageId()));
-        }
-        if (oplog.recalls() != 0) json.append(",\"recalls\":").append(oplog.recalls());
-        print(json.append(",\"text\":").append(JsonText.quoted(oplog.text())).append("}}").toString());
+        print("{\"event\":\"oplog\",\"number\":" + number + ",\"oplog\":" + ConformanceDriver.json(oplog) + "}");
     }
 
     private void show(SyncOperationResult result) {
