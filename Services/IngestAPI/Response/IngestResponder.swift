@@ -109,7 +109,7 @@ struct IngestResponder: Sendable {
             case .trace, .description: return await operations.trace { query[$0] }
             }
         } catch {
-            return .result(error.code, detail: error.detail)
+            return error.answer
         }
     }
 

@@ -28,6 +28,7 @@ struct IngestAdmissionTests {
         func configuration(_ instanceID: InstanceID, _ bizType: BizType) -> SyncConfiguration? {
             now.configuration(instanceID, bizType)
         }
+        func refreshed() async -> Bool { await now.refreshed() }
     }
 
     private func head(of signer: IngestSigner, isSigned: Bool = true) -> HTTPRequestHead {

@@ -14,6 +14,21 @@ struct StubDirectory: CallerLookup {
     var isCurrent = true
     var instances: [InstanceID: Instance] = [:]
     var configurations: [BizType: SyncConfiguration] = [:]
+    /// The configurations after a request for newer control data; nil: they stay.
+    var later: Later?
+
+    /// Replaces the configurations when a process requests them, and counts the requests.
+    final class Later: Sendable {
+        let configurations: [BizType: SyncConfiguration]
+        /// Whether a writer replies.
+        let isAnswered: Bool
+        let requests = Atomic<Int>(0)
+
+        init(_ configurations: SyncConfiguration..., isAnswered: Bool = true) {
+            self.configurations = Dictionary(uniqueKeysWithValues: configurations.map { ($0.bizType, $0) })
+            self.isAnswered = isAnswered
+        }
+    }
 
     init() {
         add(Instance(id: InstanceID("w_app"), isEnabled: true))
@@ -38,7 +53,15 @@ struct StubDirectory: CallerLookup {
     }
     var someBackendKey: String { instances.values.flatMap { $0.keys(for: .backend) }.first?.id ?? "" }
     func configuration(_ instanceID: InstanceID, _ bizType: BizType) -> SyncConfiguration? {
-        configurations[bizType]
+        if let later, later.requests.load(ordering: .relaxed) > 0, let new = later.configurations[bizType] {
+            return new
+        }
+        return configurations[bizType]
+    }
+    func refreshed() async -> Bool {
+        guard let later else { return true }
+        later.requests.add(1, ordering: .relaxed)
+        return later.isAnswered
     }
 }
 

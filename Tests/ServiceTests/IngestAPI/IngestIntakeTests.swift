@@ -33,6 +33,53 @@ struct IngestIntakeTests {
     }
 
     @Test(
+        "D17: before a push is refused, newer control data is requested, and decides",
+        arguments: [
+            SyncConfiguration.stub("offline", .user), .stub("absent", .user), .stub("news", .user),
+        ])
+    func newer(configuration: SyncConfiguration) async {
+        var directory = StubDirectory()
+        let later = StubDirectory.Later(configuration)
+        directory.later = later
+        let bizType = configuration.bizType.text
+        let submission = StubSubmission()
+        let intake = PushIntake.stub(submission, directory: directory)
+        let answer = await intake.answer(scope: .single, instanceID: "w_app", body: body(bizType))
+        #expect(answer.code == .success && submission.pushes.count == 1)
+        #expect(later.requests.load(ordering: .relaxed) == 1)
+    }
+
+    @Test("D17: an accepted push requests no control data; a refused batch requests it once")
+    func requests() async {
+        var directory = StubDirectory()
+        let later = StubDirectory.Later()
+        directory.later = later
+        let intake = PushIntake.stub(directory: directory)
+        #expect(await intake.answer(scope: .single, instanceID: "w_app", body: body()).code == .success)
+        #expect(later.requests.load(ordering: .relaxed) == 0)
+        let items = ["absent", "offline", "orders", "absent"].map { String(decoding: body($0), as: UTF8.self) }
+        let answer = await intake.answerBatch(
+            instanceID: "w_app", body: Array("{\"items\":[\(items.joined(separator: ","))]}".utf8))
+        #expect(answer.results?.map(\.code) == [.bizNotOnline, .bizNotOnline, .success, .bizNotOnline])
+        #expect(later.requests.load(ordering: .relaxed) == 1)
+    }
+
+    @Test("D17: without newer control data a push is not refused for good: the call can be repeated")
+    func unanswered() async {
+        var directory = StubDirectory()
+        let later = StubDirectory.Later(isAnswered: false)
+        directory.later = later
+        let intake = PushIntake.stub(directory: directory)
+        let answer = await intake.answer(scope: .single, instanceID: "w_app", body: body("absent"))
+        #expect(answer.code == .unavailable && answer.isRetryable && answer.retryAfterSeconds != nil)
+        let item = String(decoding: body("absent"), as: UTF8.self)
+        let batch = await intake.answerBatch(
+            instanceID: "w_app", body: Array("{\"items\":[\(item),\(item)]}".utf8))
+        #expect(batch.results?.map(\.code) == [.unavailable, .unavailable])
+        #expect(later.requests.load(ordering: .relaxed) == 2, "one for each call")
+    }
+
+    @Test(
         "an outcome has one answer",
         arguments: [
             (PushOutcome.stored(OplogID(9), online: true), ResultCode.success, 9),

@@ -26,6 +26,7 @@ struct SignatureTimingTests {
         var someBackendKey: String { backendKeys.randomElement() ?? "" }
         func instance(ofBackendKey keyID: String) -> Instance? { instanceOfKey[keyID].flatMap { instances[$0] } }
         func configuration(_ instanceID: InstanceID, _ bizType: BizType) -> SyncConfiguration? { nil }
+        func refreshed() async -> Bool { true }
     }
 
     /// The running mean and variance of measured values.

@@ -43,11 +43,12 @@ package final class PushIntake: Sendable {
         guard directory.isLoaded else { return OperationIntake.starting }
         do throws(PushRefusal) {
             let push = try PushRequest(scope: scope, instanceID: instanceID, body: body)
-            let configuration = try acceptingConfiguration(of: push)
+            var isCurrent: Bool?
+            let configuration = try await acceptingConfiguration(of: push, &isCurrent)
             if isDryRun { return await operations.dryRun(push, configuration) }
             return await paying(1) { await submit([AcceptedPush(push, by: configuration)])[0] }
         } catch {
-            return .result(error.code, detail: error.detail)
+            return error.answer
         }
     }
 
@@ -62,7 +63,7 @@ package final class PushIntake: Sendable {
             guard let instanceID, !instanceID.isEmpty else { throw PushRequest.noInstance }
             items = try Self.items(of: body)
         } catch {
-            return .result(error.code, detail: error.detail)
+            return error.answer
         }
         if isDryRun { return await answerItems(items, instanceID, isDryRun: true) }
         return await paying(items.count) { await answerItems(items, instanceID, isDryRun: false) }
@@ -71,15 +72,16 @@ package final class PushIntake: Sendable {
     private func answerItems(_ items: [JSONValue], _ instanceID: String?, isDryRun: Bool) async -> APIAnswer {
         var results = [APIAnswer](repeating: .result(.argsIsNull), count: items.count)
         var accepted: [(index: Int, push: PushRequest, configuration: SyncConfiguration)] = []
+        var isCurrent: Bool?
         for (index, item) in items.enumerated() {
             do throws(PushRefusal) {
                 guard case .structure(let text) = item else {
                     throw PushRefusal(.argsIsNull, "This item is not a JSON object; send the members of /single.")
                 }
                 let push = try PushRequest(scope: .single, instanceID: instanceID, body: text)
-                accepted.append((index, push, try acceptingConfiguration(of: push)))
+                accepted.append((index, push, try await acceptingConfiguration(of: push, &isCurrent)))
             } catch {
-                results[index] = .result(error.code, detail: error.detail)
+                results[index] = error.answer
             }
         }
         if isDryRun {
@@ -117,7 +119,26 @@ package final class PushIntake: Sendable {
     }
 
     /// The configuration of the push. It must be online and of the call's scope.
-    private func acceptingConfiguration(of push: PushRequest) throws(PushRefusal) -> SyncConfiguration {
+    ///
+    /// A refusal is decided on control data that was requested after the call had come (D17). Otherwise a backend could
+    /// drop a push for want of a configuration that is already online.
+    ///
+    /// - Parameter isCurrent: of the whole call: whether the request for newer control data got a reply; nil: there was
+    ///   none yet.
+    private func acceptingConfiguration(
+        of push: PushRequest, _ isCurrent: inout Bool?
+    ) async throws(PushRefusal) -> SyncConfiguration {
+        do throws(PushRefusal) {
+            return try configuration(for: push)
+        } catch {
+            if isCurrent == true { throw error }
+            if isCurrent == nil { isCurrent = await directory.refreshed() }
+            guard isCurrent == true else { throw Self.notCurrent }
+            return try configuration(for: push)
+        }
+    }
+
+    private func configuration(for push: PushRequest) throws(PushRefusal) -> SyncConfiguration {
         guard let instance = directory.instance(push.instanceID), instance.isEnabled else {
             throw PushRefusal(.bizNotOnline, "This instance does not exist or is disabled; check instanceId.")
         }
@@ -137,6 +158,8 @@ package final class PushIntake: Sendable {
         return configuration
     }
 
+    private static let notCurrent = PushRefusal(
+        .unavailable, "The configurations of the instance cannot be looked up now; repeat the call.")
     private static let noConfiguration = PushRefusal(
         .bizNotOnline, "bizType names no online configuration of this instance; create it or put it online.")
 
@@ -183,6 +206,8 @@ package protocol ConfigurationLookup: Sendable {
     func instance(_ id: InstanceID) -> Instance?
     /// A configuration, online or not.
     func configuration(_ instanceID: InstanceID, _ bizType: BizType) -> SyncConfiguration?
+    /// Requests the control data after this call. Returns after the reply is applied; false if there was none.
+    func refreshed() async -> Bool
 }
 
 extension ControlDirectory: ConfigurationLookup {}

@@ -57,4 +57,7 @@ package struct PushRefusal: Error, Hashable, Sendable {
         self.code = code
         self.detail = detail
     }
+
+    /// The response to the caller.
+    package var answer: APIAnswer { code == .unavailable ? .unavailable(detail) : .result(code, detail: detail) }
 }

@@ -15,7 +15,7 @@ extension OperationIntake {
         do throws(PushRefusal) {
             sessions = try revocation(instanceID: instanceID, body: body)
         } catch {
-            return .result(error.code, detail: error.detail)
+            return error.answer
         }
         do throws(BusError) {
             let reply = try await ask { $0.revokeSessions = sessions }

@@ -48,7 +48,7 @@ package struct OperationIntake: Sendable {
                 linkToken: parameter("linkToken"), thirdMessageID: parameter("thirdMsgId"),
                 oplogID: parameter("oplogId"))
         } catch {
-            return .result(error.code, detail: error.detail)
+            return error.answer
         }
         do throws(BusError) {
             let reply = try await ask {
@@ -111,7 +111,7 @@ package struct OperationIntake: Sendable {
                 throw PushRefusal(.bizNotOnline, "bizType names no configuration of this instance; check it.")
             }
         } catch {
-            return .result(error.code, detail: error.detail)
+            return error.answer
         }
         do throws(BusError) {
             let reply = try await ask { $0.recall = name }

@@ -20,7 +20,13 @@ package final class ControlDirectory: Service, Sendable {
         var backendKeys: [String] = []
     }
 
+    /// The shortest time between the ends of two requests. So calls that ask for newer data, however many, cost the
+    /// writers little.
+    private static let pause = Duration.milliseconds(20)
+
     private let state = Mutex(State())
+    /// The callers of `refreshed()` that wait for a request to be sent; nil after shutdown.
+    let waiting = Mutex<[CheckedContinuation<Bool, Never>]?>([])
     private let wakeUps: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
     private let bus: MessageBus
     private let purpose: AppKey.Purpose?
@@ -83,12 +89,32 @@ package final class ControlDirectory: Service, Sendable {
         snapshot.configurations(of: instanceID)
     }
 
+    /// Requests the control data after this call, and waits until the reply is applied.
+    ///
+    /// Callers that wait share one request. It takes at most 2 s, after the end of the request that is in flight.
+    ///
+    /// - Returns: false if no writer replied, or this process stops.
+    package func refreshed() async -> Bool {
+        await withCheckedContinuation { continuation in
+            let isWaiting = waiting.withLock { $0?.append(continuation) != nil }
+            if isWaiting {
+                wakeUps.continuation.yield()
+            } else {
+                continuation.resume(returning: false)
+            }
+        }
+    }
+
     /// Keeps the copy current until shutdown.
     package func run() async throws {
+        defer { refuseCallers() }
         await withTaskCancellationOrGracefulShutdownHandler {
             await withDiscardingTaskGroup { group in
                 group.addTask {
-                    for await _ in self.wakeUps.stream { await self.refresh() }
+                    for await _ in self.wakeUps.stream {
+                        await self.refresh()
+                        try? await Task.sleep(for: Self.pause)
+                    }
                 }
                 group.addTask {
                     while !Task.isCancelled, !Task.isShuttingDownGracefully {
@@ -102,7 +128,27 @@ package final class ControlDirectory: Service, Sendable {
         }
     }
 
-    private func refresh() async {
+    /// Tells the callers of `refreshed()` from now on, and those that wait, that there is no newer data.
+    func refuseCallers() {
+        let callers = waiting.withLock { callers in
+            defer { callers = nil }
+            return callers
+        }
+        for caller in callers ?? [] { caller.resume(returning: false) }
+    }
+
+    /// Requests the control data for the callers that wait now.
+    func refresh() async {
+        let callers = waiting.withLock { callers in
+            defer { if callers != nil { callers = [] } }
+            return callers
+        }
+        let isDone = await request()
+        for caller in callers ?? [] { caller.resume(returning: isDone) }
+    }
+
+    /// Requests the control data, and applies the reply. Returns false if there was no reply.
+    private func request() async -> Bool {
         let (known, purpose) = (version, purpose)
         let askedAt = ContinuousClock.now
         do throws(BusError) {
@@ -115,11 +161,13 @@ package final class ControlDirectory: Service, Sendable {
                 if let purpose { command.snapshot.keyPurpose = purpose.bus }
                 return command
             }
-            guard case .snapshot(let snapshot)? = reply.body else { return }
+            guard case .snapshot(let snapshot)? = reply.body else { return false }
             if snapshot.version != known { apply(snapshot) }
             state.withLock { $0.confirmedAt = askedAt }
+            return true
         } catch {
             logger.debug("control data not refreshed", metadata: ["error": "\(error)"])
+            return false
         }
     }
 
