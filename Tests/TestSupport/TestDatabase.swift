@@ -246,7 +246,8 @@ package func refusal<Output: Sendable>(_ body: () async throws -> Output) async 
 }
 
 extension Result where Failure == any Error {
-    fileprivate init(_ body: () async throws -> Success) async {
+    /// The result of the body, or its error.
+    package init(_ body: () async throws -> Success) async {
         do {
             self = .success(try await body())
         } catch {

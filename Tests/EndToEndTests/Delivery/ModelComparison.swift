@@ -170,12 +170,20 @@ final class ModelComparison {
             "config", state, ownBizType, "--instance", Stack.instance,
         ])
         guard outcome.status == 0 else { throw Failure(outcome.output) }
-        // Each process learns of the change a moment later; a dry run stores nothing.
+        // A dry run stores nothing.
+        func isRefused(_ api: Int) async -> Bool? {
+            await Caller(apis: stack.apis).call(
+                ownBizType, to: users[0], id: "dry", payload: "dry", api: api, query: "&dryRun=true"
+            ).map { $0.msg == "BIZ_NOT_ONLINE" }
+        }
         for api in stack.apis.indices {
-            try await eventually("API \(api) knows that it is \(state)", within: .seconds(10)) {
-                let answer = await Caller(apis: stack.apis).call(
-                    ownBizType, to: users[0], id: "dry", payload: "dry", api: api, query: "&dryRun=true")
-                return answer.map { $0.msg != "BIZ_NOT_ONLINE" } == isOnline
+            if isOnline {
+                // Before an API refuses a push, it asks for the change.
+                guard await isRefused(api) != true else { throw Failure("API \(api) refused a push after online") }
+            } else {
+                try await eventually("API \(api) refuses pushes", within: .seconds(10)) {
+                    await isRefused(api) == true
+                }
             }
         }
     }

@@ -166,4 +166,20 @@ struct OperationIntakeTests {
             await answer(#"{"bizType":"offline","linkToken":"u","thirdMsgId":"t"}"#, recalled(uncertain: false)).code
                 == .success)
     }
+
+    @Test("D17: before a recall or a revocation is refused, newer control data is requested, and decides")
+    func newer() async {
+        var directory = StubDirectory()
+        directory.later = StubDirectory.Later(.stub("absent", .user))
+        let recall = OperationIntake.stub(directory: directory) { _ in .success(.with { $0.recall.oplogID = 4 }) }
+        let body = Array(#"{"bizType":"absent","linkToken":"u","thirdMsgId":"t"}"#.utf8)
+        #expect(await recall.recall(instanceID: "w_app", body: body).code == .success)
+        let added = Instance(
+            id: InstanceID("w_new"), name: "", isEnabled: true, validatorURL: "", verdictLifetime: .seconds(60))
+        directory.later = StubDirectory.Later(instance: added)
+        let revoke = OperationIntake.stub(directory: directory) { _ in .success(.with { $0.revoke = .init() }) }
+        let user = Array(#"{"userId":"u"}"#.utf8)
+        #expect(await revoke.revoke(instanceID: "w_new", body: user).code == .unavailable, "it must be admitted again")
+        #expect(await revoke.revoke(instanceID: "w_new", body: user).code == .success)
+    }
 }

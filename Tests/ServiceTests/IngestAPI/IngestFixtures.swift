@@ -20,11 +20,14 @@ struct StubDirectory: CallerLookup {
     /// Replaces the configurations when a process requests them, and counts the requests.
     final class Later: Sendable {
         let configurations: [BizType: SyncConfiguration]
+        /// An instance that is new or changed.
+        let instance: Instance?
         /// Whether a writer replies.
         let isAnswered: Bool
         let requests = Atomic<Int>(0)
 
-        init(_ configurations: SyncConfiguration..., isAnswered: Bool = true) {
+        init(_ configurations: SyncConfiguration..., instance: Instance? = nil, isAnswered: Bool = true) {
+            self.instance = instance
             self.configurations = Dictionary(uniqueKeysWithValues: configurations.map { ($0.bizType, $0) })
             self.isAnswered = isAnswered
         }
@@ -47,7 +50,10 @@ struct StubDirectory: CallerLookup {
         configurations[BizType(bizType)] = .stub(bizType, kind, isOnline: isOnline)
     }
 
-    func instance(_ id: InstanceID) -> Instance? { instances[id] }
+    func instance(_ id: InstanceID) -> Instance? {
+        if let later, later.requests.load(ordering: .relaxed) > 0, let new = later.instance, new.id == id { return new }
+        return instances[id]
+    }
     func instance(ofBackendKey keyID: String) -> Instance? {
         instances.values.first { $0.keys(for: .backend).contains { $0.id == keyID } }
     }

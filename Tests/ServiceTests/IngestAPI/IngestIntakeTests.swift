@@ -64,6 +64,25 @@ struct IngestIntakeTests {
         #expect(later.requests.load(ordering: .relaxed) == 1)
     }
 
+    @Test(
+        "D17, H9: a call whose instance appears or changes with the newer control data must be admitted again",
+        arguments: ["w_new", "w_app"])
+    func changedInstance(id: String) async throws {
+        var instance = try #require(StubDirectory().instance(InstanceID("w_app")))
+        (instance.id, instance.requiresSignature) = (InstanceID(id), true)
+        var directory = StubDirectory()
+        directory.later = StubDirectory.Later(.stub("offline", .user), instance: instance)
+        let submission = StubSubmission()
+        let intake = PushIntake.stub(submission, directory: directory)
+        let answer = await intake.answer(scope: .single, instanceID: id, body: body("offline"))
+        #expect(answer.code == .unavailable)
+        let items = ["offline", "orders"].map { String(decoding: body($0), as: UTF8.self) }
+        directory.later = StubDirectory.Later(.stub("offline", .user), instance: instance)
+        let batch = await PushIntake.stub(submission, directory: directory).answerBatch(
+            instanceID: id, body: Array("{\"items\":[\(items.joined(separator: ","))]}".utf8))
+        #expect(batch.results?.map(\.code) == [.unavailable, .unavailable] && submission.pushes.isEmpty)
+    }
+
     @Test("D17: without newer control data a push is not refused for good: the call can be repeated")
     func unanswered() async {
         var directory = StubDirectory()

@@ -43,8 +43,8 @@ package final class PushIntake: Sendable {
         guard directory.isLoaded else { return OperationIntake.starting }
         do throws(PushRefusal) {
             let push = try PushRequest(scope: scope, instanceID: instanceID, body: body)
-            var isCurrent: Bool?
-            let configuration = try await acceptingConfiguration(of: push, &isCurrent)
+            var controlData = CallControlData(directory, instanceID: push.instanceID)
+            let configuration = try await acceptingConfiguration(of: push, &controlData)
             if isDryRun { return await operations.dryRun(push, configuration) }
             return await paying(1) { await submit([AcceptedPush(push, by: configuration)])[0] }
         } catch {
@@ -53,7 +53,7 @@ package final class PushIntake: Sendable {
     }
 
     /// The response to a batch of single pushes, with one result for each item, in order. Items for one target are
-    /// stored in their order. A refused item does not delay the others (H6).
+    /// stored in their order. A refused item does not stop the others (H6).
     package func answerBatch(
         instanceID: String?, body: [UInt8], isDryRun: Bool = false, paying: Paying = { _, make in await make() }
     ) async -> APIAnswer {
@@ -65,21 +65,24 @@ package final class PushIntake: Sendable {
         } catch {
             return error.answer
         }
-        if isDryRun { return await answerItems(items, instanceID, isDryRun: true) }
-        return await paying(items.count) { await answerItems(items, instanceID, isDryRun: false) }
+        let controlData = CallControlData(directory, instanceID: InstanceID(instanceID ?? ""))
+        if isDryRun { return await answerItems(items, instanceID, controlData, isDryRun: true) }
+        return await paying(items.count) { await answerItems(items, instanceID, controlData, isDryRun: false) }
     }
 
-    private func answerItems(_ items: [JSONValue], _ instanceID: String?, isDryRun: Bool) async -> APIAnswer {
+    private func answerItems(
+        _ items: [JSONValue], _ instanceID: String?, _ controlData: CallControlData, isDryRun: Bool
+    ) async -> APIAnswer {
         var results = [APIAnswer](repeating: .result(.argsIsNull), count: items.count)
         var accepted: [(index: Int, push: PushRequest, configuration: SyncConfiguration)] = []
-        var isCurrent: Bool?
+        var controlData = controlData
         for (index, item) in items.enumerated() {
             do throws(PushRefusal) {
                 guard case .structure(let text) = item else {
                     throw PushRefusal(.argsIsNull, "This item is not a JSON object; send the members of /single.")
                 }
                 let push = try PushRequest(scope: .single, instanceID: instanceID, body: text)
-                accepted.append((index, push, try await acceptingConfiguration(of: push, &isCurrent)))
+                accepted.append((index, push, try await acceptingConfiguration(of: push, &controlData)))
             } catch {
                 results[index] = error.answer
             }
@@ -119,23 +122,10 @@ package final class PushIntake: Sendable {
     }
 
     /// The configuration of the push. It must be online and of the call's scope.
-    ///
-    /// A refusal is decided on control data that was requested after the call had come (D17). Otherwise a backend could
-    /// drop a push for want of a configuration that is already online.
-    ///
-    /// - Parameter isCurrent: of the whole call: whether the request for newer control data got a reply; nil: there was
-    ///   none yet.
     private func acceptingConfiguration(
-        of push: PushRequest, _ isCurrent: inout Bool?
+        of push: PushRequest, _ controlData: inout CallControlData
     ) async throws(PushRefusal) -> SyncConfiguration {
-        do throws(PushRefusal) {
-            return try configuration(for: push)
-        } catch {
-            if isCurrent == true { throw error }
-            if isCurrent == nil { isCurrent = await directory.refreshed() }
-            guard isCurrent == true else { throw Self.notCurrent }
-            return try configuration(for: push)
-        }
+        try await controlData.apply { () throws(PushRefusal) in try configuration(for: push) }
     }
 
     private func configuration(for push: PushRequest) throws(PushRefusal) -> SyncConfiguration {
@@ -158,8 +148,6 @@ package final class PushIntake: Sendable {
         return configuration
     }
 
-    private static let notCurrent = PushRefusal(
-        .unavailable, "The configurations of the instance cannot be looked up now; repeat the call.")
     private static let noConfiguration = PushRefusal(
         .bizNotOnline, "bizType names no online configuration of this instance; create it or put it online.")
 

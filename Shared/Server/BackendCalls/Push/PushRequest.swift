@@ -46,7 +46,8 @@ package enum PushScope: Hashable, Sendable {
     case global
 }
 
-/// Why a push is refused. Nothing was stored, and an unchanged repeat gets the same response.
+/// Why a push is refused. Nothing was stored. An unchanged repeat gets the same response, except after
+/// UNAVAILABLE.
 package struct PushRefusal: Error, Hashable, Sendable {
     package let code: ResultCode
     /// A sentence for the caller with the parameter, its limit and the correction.

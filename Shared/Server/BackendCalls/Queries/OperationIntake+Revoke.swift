@@ -13,7 +13,7 @@ extension OperationIntake {
         guard directory.isLoaded else { return Self.starting }
         let sessions: Mss_Bus_V1_RevokeSessions
         do throws(PushRefusal) {
-            sessions = try revocation(instanceID: instanceID, body: body)
+            sessions = try await revocation(instanceID: instanceID, body: body)
         } catch {
             return error.answer
         }
@@ -26,13 +26,16 @@ extension OperationIntake {
         }
     }
 
-    private func revocation(instanceID: String?, body: [UInt8]) throws(PushRefusal) -> Mss_Bus_V1_RevokeSessions {
+    private func revocation(
+        instanceID: String?, body: [UInt8]
+    ) async throws(PushRefusal) -> Mss_Bus_V1_RevokeSessions {
         let text = try Self.textMembers(of: body)
         let instance = try Self.checked(instanceID, "instanceId")
         let user = try Self.checked(try text("userId"), "userId")
         let session = try text("sessionId")
-        guard directory.instance(InstanceID(instance)) != nil else {
-            throw PushRefusal(.bizNotOnline, "This instance does not exist; check instanceId.")
+        var controlData = CallControlData(directory, instanceID: InstanceID(instance))
+        try await controlData.apply { () throws(PushRefusal) in
+            try requireInstance(InstanceID(instance))
         }
         guard user.utf16.count <= Limits.linkTokenUnits else {
             throw PushRefusal(.argsIsNull, "userId is longer than any user's; check it.")

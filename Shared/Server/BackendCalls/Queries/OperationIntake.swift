@@ -104,11 +104,13 @@ package struct OperationIntake: Sendable {
         let name: Mss_Bus_V1_OplogName
         do throws(PushRefusal) {
             name = try recallName(instanceID: instanceID, body: body)
-            guard directory.instance(InstanceID(name.instanceID)) != nil else {
-                throw PushRefusal(.bizNotOnline, "This instance does not exist; check instanceId.")
-            }
-            guard directory.configuration(InstanceID(name.instanceID), BizType(name.bizType)) != nil else {
-                throw PushRefusal(.bizNotOnline, "bizType names no configuration of this instance; check it.")
+            let (instanceID, bizType) = (InstanceID(name.instanceID), BizType(name.bizType))
+            var controlData = CallControlData(directory, instanceID: instanceID)
+            try await controlData.apply { () throws(PushRefusal) in
+                try requireInstance(instanceID)
+                guard directory.configuration(instanceID, bizType) != nil else {
+                    throw PushRefusal(.bizNotOnline, "bizType names no configuration of this instance; check it.")
+                }
             }
         } catch {
             return error.answer
@@ -133,6 +135,12 @@ package struct OperationIntake: Sendable {
     }
 
     // MARK: Parts
+
+    func requireInstance(_ id: InstanceID) throws(PushRefusal) {
+        guard directory.instance(id) != nil else {
+            throw PushRefusal(.bizNotOnline, "This instance does not exist; check instanceId.")
+        }
+    }
 
     /// The name of an oplog in a call. Without a linkToken it names a global push. Under a global configuration, a
     /// linkToken is used only when no global push has the name (`TraceStore.Name`).

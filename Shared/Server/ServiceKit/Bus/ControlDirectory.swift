@@ -8,7 +8,8 @@ import Synchronization
 
 /// This process's copy of instances and configurations, at most 2 s old (D17).
 ///
-/// An announcement triggers a refresh at once. A request for the version every second finds lost announcements.
+/// An announcement causes a request, and so does a call before it is refused. A request every second finds lost
+/// announcements.
 package final class ControlDirectory: Service, Sendable {
     private struct State {
         var snapshot = ControlSnapshot()
@@ -20,8 +21,7 @@ package final class ControlDirectory: Service, Sendable {
         var backendKeys: [String] = []
     }
 
-    /// The shortest time between the ends of two requests. So calls that ask for newer data, however many, cost the
-    /// writers little.
+    /// The pause after each request. So calls that ask for newer data, however many, cost the writers little.
     private static let pause = Duration.milliseconds(20)
 
     private let state = Mutex(State())
@@ -91,7 +91,8 @@ package final class ControlDirectory: Service, Sendable {
 
     /// Requests the control data after this call, and waits until the reply is applied.
     ///
-    /// Callers that wait share one request. It takes at most 2 s, after the end of the request that is in flight.
+    /// Callers that wait share one request. It begins after the one in flight has ended. Each takes at most 2 s and a
+    /// tick of the bus.
     ///
     /// - Returns: false if no writer replied, or this process stops.
     package func refreshed() async -> Bool {
