@@ -34,7 +34,10 @@ package final class FakeTenant: Sendable {
                     && getsockname(listener, address, &length) == 0
             }
         }
-        guard isListening else { throw Failure("the fake tenant cannot listen") }
+        guard isListening else {
+            close(listener)
+            throw Failure("the fake tenant cannot listen")
+        }
         self.port = Int(UInt16(bigEndian: address.sin_port))
         thread = Mutex(pthread_t())
         let context = Unmanaged.passRetained(self)

@@ -98,10 +98,21 @@ struct ValidatorCalloutTests {
         #expect(try await listener.isUntouched())
     }
 
+    /// Tenants at 127.0.0.2 and 127.0.0.1. A port that is free at one address can be in use at the other.
+    private static func tenantsAtOnePort() throws -> (FakeTenant, FakeTenant) {
+        for _ in 0..<20 {
+            let one = try FakeTenant(answer: FakeTenant.valid, keepsOpen: false, address: "127.0.0.2")
+            if let other = try? FakeTenant(answer: FakeTenant.valid, keepsOpen: false, port: one.port) {
+                return (one, other)
+            }
+            _ = one.stop()
+        }
+        throw Failure("no port is free at both addresses")
+    }
+
     @Test("SEC12: a name is resolved once for each call, and the connection goes to the address that was checked")
     func rebinding() async throws {
-        let tenant = try FakeTenant(answer: FakeTenant.valid, keepsOpen: false, address: "127.0.0.2")
-        let forbidden = try FakeTenant(answer: FakeTenant.valid, keepsOpen: false, port: tenant.port)
+        let (tenant, forbidden) = try Self.tenantsAtOnePort()
         let resolver = FakeResolver(["tenant.example": [["127.0.0.2"], ["127.0.0.1"], ["127.0.0.2", "127.0.0.1"], []]])
         let entries = ["http://tenant.example:\(tenant.port)", "127.0.0.2:\(tenant.port)"]
         let endpoint = try SessionEndpoint(
