@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Whether a push still takes no more than deploy/thresholds.json allows: counts of allocations, frames, message bodies,
-# wake-ups, statements, bytes; no times. On a stack of its own, which is gone afterwards.
+# Whether pushes and connects still take no more than deploy/thresholds.json allows: counts of allocations, sends,
+# frames, bodies, wake-ups, statements, bytes; no times. On a stack of its own, which is gone afterwards.
 #   check_load.sh [--write ROUNDS]     --write sets the ceilings anew, 20 % above the median of so many runs
 # MSS_STACK_CONFIGURATION says which build it is for: release, which is built, or debug, which must have been.
 set -euo pipefail
@@ -13,8 +13,8 @@ case ${1:-} in
 esac
 # shellcheck source=deploy/bench/stack.sh
 source deploy/bench/stack.sh
-export MSS_STACK_COUNTING="$folder/count_allocations.so"
-"${CC:-cc}" -O2 -Wall -shared -fPIC -o "$MSS_STACK_COUNTING" deploy/bench/count_allocations.c
+export MSS_STACK_COUNTING="$folder/count_calls.so"
+"${CC:-cc}" -O2 -Wall -shared -fPIC -o "$MSS_STACK_COUNTING" deploy/bench/count_calls.c
 # shellcheck disable=SC2119 # as deploy/up does by itself
 start_stack
 load --check deploy/thresholds.json "${options[@]}"

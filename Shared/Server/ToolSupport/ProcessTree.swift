@@ -31,9 +31,8 @@ package struct ProcessTree {
 
     /// Resource use of a process and its descendants.
     ///
-    /// - Parameter allocations: folder with the files of the counting library. The value is nil if allocations are not
-    /// counted.
-    package func sample(_ root: Int, allocations: String?) -> ProcessSample {
+    /// - Parameter calls: folder with the files of the counting library. The value is nil if calls are not counted.
+    package func sample(_ root: Int, calls: String?) -> ProcessSample {
         var sample = ProcessSample()
         var (shared, cpuTicks) = (0, 0)
         for pid in family(of: root) {
@@ -42,8 +41,9 @@ package struct ProcessTree {
             sample.residentBytes += status[0] * 1_024
             shared = max(shared, status[1] * 1_024)
             sample.wakeUps += Self.wakeUps(pid)
-            if let folder = allocations, let count = Self.allocations("\(folder)/\(pid)") {
-                sample.allocations = (sample.allocations ?? 0) + count
+            if let folder = calls, let counts = Self.calls("\(folder)/\(pid)") {
+                sample.allocations = (sample.allocations ?? 0) + counts.allocations
+                sample.sends = (sample.sends ?? 0) + counts.sends
             }
         }
         sample.residentBytes += shared
@@ -83,13 +83,17 @@ package struct ProcessTree {
         }
     }
 
-    /// Sum of the 64-bit counters in the file of a counting process (`deploy/bench/count_allocations.c`).
-    private static func allocations(_ path: String) -> Int? {
-        guard let data = FileManager.default.contents(atPath: path), data.count >= 8 else { return nil }
+    /// The sums of the counters in the file of a counting process (`deploy/bench/count_calls.c`): slots of 64 bytes,
+    /// with two counters in each.
+    private static func calls(_ path: String) -> (allocations: Int, sends: Int)? {
+        guard let data = FileManager.default.contents(atPath: path), data.count >= 64 else { return nil }
         return data.withUnsafeBytes { bytes in
-            stride(from: 0, through: bytes.count - 8, by: 8).reduce(0) {
-                $0 + Int(bytes.loadUnaligned(fromByteOffset: $1, as: Int64.self))
+            func sum(from first: Int) -> Int {
+                stride(from: first, to: bytes.count - 7, by: 64).reduce(0) {
+                    $0 + Int(bytes.loadUnaligned(fromByteOffset: $1, as: Int64.self))
+                }
             }
+            return (sum(from: 0), sum(from: 8))
         }
     }
 
@@ -108,15 +112,18 @@ package struct ProcessSample: Hashable, Sendable {
     package var wakeUps = 0
     /// Calls of malloc and related functions. The value is nil if they are not counted.
     package var allocations: Int?
+    /// Calls of send, write and related functions. The value is nil if they are not counted.
+    package var sends: Int?
     /// AMQP message bodies. The value is nil if the process has no bus or does not export the metric.
     package var bodiesSent: Int?
     package var bodiesReceived: Int?
 
     package init(
         cpuMicroseconds: Int = 0, residentBytes: Int = 0, wakeUps: Int = 0, allocations: Int? = nil,
-        bodiesSent: Int? = nil, bodiesReceived: Int? = nil
+        sends: Int? = nil, bodiesSent: Int? = nil, bodiesReceived: Int? = nil
     ) {
         (self.cpuMicroseconds, self.residentBytes, self.wakeUps) = (cpuMicroseconds, residentBytes, wakeUps)
-        (self.allocations, self.bodiesSent, self.bodiesReceived) = (allocations, bodiesSent, bodiesReceived)
+        (self.allocations, self.sends) = (allocations, sends)
+        (self.bodiesSent, self.bodiesReceived) = (bodiesSent, bodiesReceived)
     }
 }

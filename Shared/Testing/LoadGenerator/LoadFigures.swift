@@ -1,12 +1,17 @@
 /// The counts of a run that noise does not affect, by name, for comparison with limits.
 enum LoadFigures {
-    /// The counts of a run with resources: per push from the step `push`, per session from the step `sessions`.
+    /// The counts of a run with resources: per push from the step `push`, per connect from the step `connects`, per
+    /// session from the step `sessions`.
     static func of(_ report: LoadReport) -> [String: Double] {
         var figures: [String: Double] = [:]
-        if let step = report.steps.first(where: { $0.name == "push" }), step.pushes > 0 {
-            addPushes(step, to: &figures)
+        func step(_ name: String) -> LoadStepReport? { report.steps.first { $0.name == name } }
+        if let step = step("push"), step.pushes > 0 {
+            add(step, of: ["ingest", "writer", "gateway", "statistics"], per: "Push", count: step.pushes, to: &figures)
         }
-        if let step = report.steps.first(where: { $0.name == "sessions" }), let connections = step.connections {
+        if let step = step("connects"), let connections = step.connections {
+            add(step, of: ["writer", "gateway", "validator"], per: "Connect", count: connections.count, to: &figures)
+        }
+        if let step = step("sessions"), let connections = step.connections {
             for (name, process) in step.resources?.processes ?? [:] where name.hasPrefix("gateway") {
                 figures["\(name).residentBytesPerSession"] =
                     Double(process.residentGrowthBytes) / Double(connections.count)
@@ -15,31 +20,36 @@ enum LoadFigures {
         return figures
     }
 
-    private static func addPushes(_ step: LoadStepReport, to figures: inout [String: Double]) {
-        let pushes = Double(step.pushes)
+    /// Adds the counts of a step.
+    ///
+    /// - Parameters:
+    ///   - tiers: the processes whose work belongs to the unit.
+    ///   - unit: the end of the names.
+    ///   - count: the number of units in the step.
+    private static func add(
+        _ step: LoadStepReport, of tiers: [String], per unit: String, count: Int, to figures: inout [String: Double]
+    ) {
         func add(_ name: String, _ amount: Int?) {
-            if let amount { figures[name] = Double(amount) / pushes }
+            if let amount { figures["\(name)Per\(unit)"] = Double(amount) / Double(count) }
         }
-        add("device.framesPerPush", step.traffic.framesIn)
-        add("device.bytesFromDevicePerPush", step.traffic.deviceBytesOut)
-        add("device.bytesToDevicePerPush", step.traffic.deviceBytesIn)
-        add("http.bytesOfAnswerPerPush", step.traffic.httpBytesIn)
+        add("device.frames", step.traffic.framesIn)
+        add("device.bytesFromDevice", step.traffic.deviceBytesOut)
+        add("device.bytesToDevice", step.traffic.deviceBytesIn)
+        add("http.bytesOfAnswer", step.traffic.httpBytesIn)
         guard let resources = step.resources else { return }
-        for (name, process) in resources.processes
-        where ["ingest", "writer", "gateway", "statistics"].contains(
-            String(name.prefix { $0 != "-" }))
-        {
-            add("\(name).allocationsPerPush", process.allocations)
-            add("\(name).bodiesSentPerPush", process.bodiesSent)
-            add("\(name).bodiesReceivedPerPush", process.bodiesReceived)
-            add("\(name).wakeUpsPerPush", process.wakeUps)
+        for (name, process) in resources.processes where tiers.contains(String(name.prefix { $0 != "-" })) {
+            add("\(name).allocations", process.allocations)
+            add("\(name).sends", process.sends)
+            add("\(name).bodiesSent", process.bodiesSent)
+            add("\(name).bodiesReceived", process.bodiesReceived)
+            add("\(name).wakeUps", process.wakeUps)
         }
         for wire in ["amqp", "postgresql"] {
-            add("\(wire).bytesPerPush", resources.wires?[wire].map { $0.toServer + $0.fromServer })
+            add("\(wire).bytes", resources.wires?[wire].map { $0.toServer + $0.fromServer })
         }
-        add("database.rowsPerPush", resources.database?.rows)
-        add("database.statementsPerPush", resources.database?.transactions)
-        add("database.walBytesPerPush", resources.database?.walBytes)
-        add("database.walRecordsPerPush", resources.database?.walRecords)
+        add("database.rows", resources.database?.rows)
+        add("database.statements", resources.database?.transactions)
+        add("database.walBytes", resources.database?.walBytes)
+        add("database.walRecords", resources.database?.walRecords)
     }
 }

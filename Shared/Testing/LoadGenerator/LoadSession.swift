@@ -80,10 +80,10 @@ struct LoadSession {
         return report
     }
 
-    /// The database counters, only for steps with pushes. `waiting` waits until PostgreSQL's processes have published
-    /// theirs.
+    /// The database counters, only for steps with pushes or reconnects. `waiting` waits until PostgreSQL's processes
+    /// have published theirs.
     private func rows(after step: LoadStep, waiting: Bool) async throws -> DatabaseSample? {
-        guard let database, !step.streams.isEmpty else { return nil }
+        guard let database, !step.streams.isEmpty || step.reconnects else { return nil }
         if waiting { try await Task.sleep(for: .seconds(DatabaseSample.delaySeconds)) }
         return try DatabaseSample.measure(database)
     }

@@ -24,6 +24,8 @@ struct LoadStep: Hashable, Sendable {
         parts.lazy.compactMap { if case .operate(let stream) = $0 { stream } else { nil } }.first
     }
 
+    /// Whether devices disconnect and connect again in the step.
+    var reconnects: Bool { parts.contains { if case .reconnect = $0 { true } else { false } } }
     /// The streams of pushes among the parts.
     var streams: [PushStream] { parts.compactMap { if case .push(let stream) = $0 { stream } else { nil } } }
 }

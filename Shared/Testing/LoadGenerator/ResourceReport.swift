@@ -13,6 +13,7 @@ struct ResourceReport: Hashable, Sendable, Codable {
         let bodiesSent: Int?
         let bodiesReceived: Int?
         let allocations: Int?
+        let sends: Int?
 
         init(_ after: ProcessSample, since before: ProcessSample) {
             func difference(_ path: KeyPath<ProcessSample, Int?>) -> Int? {
@@ -25,6 +26,7 @@ struct ResourceReport: Hashable, Sendable, Codable {
             bodiesSent = difference(\.bodiesSent)
             bodiesReceived = difference(\.bodiesReceived)
             allocations = difference(\.allocations)
+            sends = difference(\.sends)
         }
     }
 
@@ -53,13 +55,14 @@ struct ResourceReport: Hashable, Sendable, Codable {
         var rows = [
             [
                 "process", "CPU µs\(unit)", "wake-ups\(unit)", "bodies out\(unit)", "in\(unit)", "allocations\(unit)",
-                "MB", "grown MB",
+                "sends\(unit)", "MB", "grown MB",
             ]
         ]
         for (name, process) in processes.sorted(by: { $0.key < $1.key }) {
             rows.append([
                 name, share(process.cpuMicroseconds, decimals: 0), share(process.wakeUps), share(process.bodiesSent),
                 share(process.bodiesReceived), share(process.allocations, decimals: 0),
+                share(process.sends),
                 LoadText.number(Double(process.residentBytes) / 1e6),
                 LoadText.number(Double(process.residentGrowthBytes) / 1e6, decimals: 1),
             ])

@@ -19,8 +19,8 @@ struct StackProbe: Sendable {
     let folder: String
     private let ports: [Int: String]
     private let healthPorts: [String: Int]
-    /// Folder with the files of the counting library. The value is nil if allocations are not counted.
-    private let allocations: String?
+    /// Folder with the files of the counting library. The value is nil if calls are not counted.
+    private let calls: String?
 
     /// - Parameters:
     /// - folder: folder of the stack, by default `.local`.
@@ -39,8 +39,8 @@ struct StackProbe: Sendable {
         for port in gateways { ports[port] = "device" }
         self.ports = ports
         healthPorts = environments.compactMapValues { $0["MSS_HEALTH_PORT"].flatMap { Int($0) } }
-        let allocations = "\(folder)/allocations"
-        self.allocations = FileManager.default.fileExists(atPath: allocations) ? allocations : nil
+        let calls = "\(folder)/calls"
+        self.calls = FileManager.default.fileExists(atPath: calls) ? calls : nil
     }
 
     /// Whether the services are built without optimisation.
@@ -51,8 +51,8 @@ struct StackProbe: Sendable {
     /// Reads the cumulative resource use.
     func sample() async -> Sample {
         let tree = ProcessTree()
-        var processes = Self.pids(folder).mapValues { tree.sample($0, allocations: allocations) }
-        processes[Self.generator] = tree.sample(Int(ProcessInfo.processInfo.processIdentifier), allocations: nil)
+        var processes = Self.pids(folder).mapValues { tree.sample($0, calls: calls) }
+        processes[Self.generator] = tree.sample(Int(ProcessInfo.processInfo.processIdentifier), calls: nil)
         for (name, port) in healthPorts {
             guard let text = await Self.metrics(port) else { continue }
             processes[name]?.bodiesSent = Self.counter("mss_bus_bodies_sent_total", in: text)

@@ -137,7 +137,7 @@ struct TortureStack: Sendable {
         let tree = ProcessTree()
         var bytes: [String: Int] = [:]
         for process in Tier.allCases.flatMap({ $0.processes(Self.scale) }) {
-            bytes[process] = pid(of: process).map { tree.sample(Int($0), allocations: nil).residentBytes }
+            bytes[process] = pid(of: process).map { tree.sample(Int($0), calls: nil).residentBytes }
         }
         return bytes
     }

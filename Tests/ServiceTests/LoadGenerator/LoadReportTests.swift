@@ -28,9 +28,9 @@ import Testing
     }
 
     private func resources() -> ResourceReport {
-        let none = ProcessSample(allocations: 0, bodiesSent: 0, bodiesReceived: 0)
+        let none = ProcessSample(allocations: 0, sends: 0, bodiesSent: 0, bodiesReceived: 0)
         let used = ProcessSample(
-            cpuMicroseconds: 3_000, residentBytes: 5_000_000, wakeUps: 7, allocations: 900, bodiesSent: 4,
+            cpuMicroseconds: 3_000, residentBytes: 5_000_000, wakeUps: 7, allocations: 900, sends: 6, bodiesSent: 4,
             bodiesReceived: 2)
         let (before, after) = (WireSample("", wires: [:]), WireSample("", wires: [:]))
         var report = ResourceReport(
@@ -82,9 +82,25 @@ import Testing
     @Test("figures are by push, of the processes that have ceilings") func figures() {
         let figures = LoadFigures.of(report(resources: resources()))
         #expect(figures["writer-1.allocationsPerPush"] == 450 && figures["writer-1.wakeUpsPerPush"] == 3.5)
+        #expect(figures["writer-1.sendsPerPush"] == 3)
         #expect(figures["writer-1.bodiesSentPerPush"] == 2 && figures["database.rowsPerPush"] == 4)
         #expect(figures["device.framesPerPush"] == 1.5 && figures["database.walBytesPerPush"] == 400)
         #expect(!figures.keys.contains { $0.hasPrefix("tenant") })
+    }
+
+    @Test("figures of connects are by connect, of the processes that serve devices") func connects() {
+        let step = LoadStepProgress(start: 0, promise: EmbeddedEventLoop().makePromise())
+        (step.end, step.isComplete, step.connects) = (1_000_000_000, true, 3)
+        step.promise.succeed()
+        var report = report()
+        var found = LoadStepReport(
+            name: "connects", step, streams: [], traffic: LoadTraffic(framesIn: 9), deliveries: 0)
+        found.resources = resources()
+        report.steps.append(found)
+        let figures = LoadFigures.of(report)
+        #expect(figures["writer-1.sendsPerConnect"] == 2 && figures["writer-1.allocationsPerConnect"] == 300)
+        #expect(figures["database.statementsPerConnect"] == 1 && figures["device.framesPerConnect"] == 3)
+        #expect(!figures.keys.contains { $0.hasPrefix("ingest") || $0.hasPrefix("tenant") })
     }
 
     @Test("a figure above its ceiling, or without a measurement, is found") func thresholds() throws {
