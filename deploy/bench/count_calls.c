@@ -36,7 +36,7 @@ static struct slot *own_slot(void) {
     return &atomic_load(&slots)[shard];
 }
 
-static void count(void) { atomic_fetch_add_explicit(&own_slot()->allocations, 1, memory_order_relaxed); }
+static void count_allocation(void) { atomic_fetch_add_explicit(&own_slot()->allocations, 1, memory_order_relaxed); }
 
 static void count_send(void) { atomic_fetch_add_explicit(&own_slot()->sends, 1, memory_order_relaxed); }
 
@@ -53,22 +53,22 @@ __attribute__((constructor)) static void open_file(void) {
     close(file);
 }
 
-void *malloc(size_t size) { count(); return __libc_malloc(size); }
-void *calloc(size_t number, size_t size) { count(); return __libc_calloc(number, size); }
-void *realloc(void *old, size_t size) { count(); return __libc_realloc(old, size); }
-void *memalign(size_t alignment, size_t size) { count(); return __libc_memalign(alignment, size); }
-void *aligned_alloc(size_t alignment, size_t size) { count(); return __libc_memalign(alignment, size); }
+void *malloc(size_t size) { count_allocation(); return __libc_malloc(size); }
+void *calloc(size_t number, size_t size) { count_allocation(); return __libc_calloc(number, size); }
+void *realloc(void *old, size_t size) { count_allocation(); return __libc_realloc(old, size); }
+void *memalign(size_t alignment, size_t size) { count_allocation(); return __libc_memalign(alignment, size); }
+void *aligned_alloc(size_t alignment, size_t size) { count_allocation(); return __libc_memalign(alignment, size); }
 
 int posix_memalign(void **found, size_t alignment, size_t size) {
-    count();
+    count_allocation();
     void *memory = __libc_memalign(alignment, size);
     if (!memory) return 12; /* ENOMEM */
     *found = memory;
     return 0;
 }
 
-/* These make the system calls themselves, because glibc has no second public name for some of these functions. What
- * glibc writes itself (stdio, eventfd_write) is not counted. */
+/* These make the system calls themselves, because glibc has no second public name for some of these functions. Writes
+ * inside glibc (stdio, eventfd_write) are not counted. */
 
 ssize_t write(int file, const void *bytes, size_t size) {
     count_send();

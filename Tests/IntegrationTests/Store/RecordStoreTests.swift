@@ -174,8 +174,7 @@ struct RecordStoreTests {
 
     /// Records `count` entries from `days` ago on, one each minute. Even the owner could not do this with the function.
     private static func fill(_ database: TestDatabase, count: Int, days: Double) async throws {
-        // This is slow beside the other tests.
-        try await database.execute("SET statement_timeout = '10min'")
+        try await database.permitSlowStatements()
         try await database.execute(
             """
             INSERT INTO operation_record

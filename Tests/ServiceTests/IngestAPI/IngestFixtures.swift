@@ -14,10 +14,11 @@ struct StubDirectory: CallerLookup {
     var isCurrent = true
     var instances: [InstanceID: Instance] = [:]
     var configurations: [BizType: SyncConfiguration] = [:]
-    /// The configurations after a request for newer control data; nil: they stay.
+    /// The control data after a request for newer data; nil: it stays.
     var later: Later?
+    private var newer: Later? { later.flatMap { $0.requests.load(ordering: .relaxed) > 0 ? $0 : nil } }
 
-    /// Replaces the configurations when a process requests them, and counts the requests.
+    /// Additions to the control data, which a process gets by a request. Counts the requests.
     final class Later: Sendable {
         let configurations: [BizType: SyncConfiguration]
         /// An instance that is new or changed.
@@ -51,18 +52,14 @@ struct StubDirectory: CallerLookup {
     }
 
     func instance(_ id: InstanceID) -> Instance? {
-        if let later, later.requests.load(ordering: .relaxed) > 0, let new = later.instance, new.id == id { return new }
-        return instances[id]
+        newer?.instance?.id == id ? newer?.instance : instances[id]
     }
     func instance(ofBackendKey keyID: String) -> Instance? {
         instances.values.first { $0.keys(for: .backend).contains { $0.id == keyID } }
     }
     var someBackendKey: String { instances.values.flatMap { $0.keys(for: .backend) }.first?.id ?? "" }
     func configuration(_ instanceID: InstanceID, _ bizType: BizType) -> SyncConfiguration? {
-        if let later, later.requests.load(ordering: .relaxed) > 0, let new = later.configurations[bizType] {
-            return new
-        }
-        return configurations[bizType]
+        newer?.configurations[bizType] ?? configurations[bizType]
     }
     func refreshed() async -> Bool {
         guard let later else { return true }

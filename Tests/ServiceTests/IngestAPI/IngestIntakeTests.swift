@@ -15,6 +15,11 @@ struct IngestIntakeTests {
         Array("{\"bizType\":\"\(bizType)\",\"linkToken\":\"u\",\"thirdMsgId\":\"t\",\"payload\":\"p\"\(extra)}".utf8)
     }
 
+    private func batch(_ bizTypes: String...) -> [UInt8] {
+        let items = bizTypes.map { String(decoding: body($0), as: UTF8.self) }
+        return Array("{\"items\":[\(items.joined(separator: ","))]}".utf8)
+    }
+
     @Test(
         "a push that the control data forbids has its code and is not submitted",
         arguments: [
@@ -57,9 +62,8 @@ struct IngestIntakeTests {
         let intake = PushIntake.stub(directory: directory)
         #expect(await intake.answer(scope: .single, instanceID: "w_app", body: body()).code == .success)
         #expect(later.requests.load(ordering: .relaxed) == 0)
-        let items = ["absent", "offline", "orders", "absent"].map { String(decoding: body($0), as: UTF8.self) }
         let answer = await intake.answerBatch(
-            instanceID: "w_app", body: Array("{\"items\":[\(items.joined(separator: ","))]}".utf8))
+            instanceID: "w_app", body: batch("absent", "offline", "orders", "absent"))
         #expect(answer.results?.map(\.code) == [.bizNotOnline, .bizNotOnline, .success, .bizNotOnline])
         #expect(later.requests.load(ordering: .relaxed) == 1)
     }
@@ -76,11 +80,10 @@ struct IngestIntakeTests {
         let intake = PushIntake.stub(submission, directory: directory)
         let answer = await intake.answer(scope: .single, instanceID: id, body: body("offline"))
         #expect(answer.code == .unavailable)
-        let items = ["offline", "orders"].map { String(decoding: body($0), as: UTF8.self) }
         directory.later = StubDirectory.Later(.stub("offline", .user), instance: instance)
-        let batch = await PushIntake.stub(submission, directory: directory).answerBatch(
-            instanceID: id, body: Array("{\"items\":[\(items.joined(separator: ","))]}".utf8))
-        #expect(batch.results?.map(\.code) == [.unavailable, .unavailable] && submission.pushes.isEmpty)
+        let answers = await PushIntake.stub(submission, directory: directory).answerBatch(
+            instanceID: id, body: batch("offline", "orders"))
+        #expect(answers.results?.map(\.code) == [.unavailable, .unavailable] && submission.pushes.isEmpty)
     }
 
     @Test("D17: without newer control data a push is not refused for good: the call can be repeated")
@@ -91,10 +94,8 @@ struct IngestIntakeTests {
         let intake = PushIntake.stub(directory: directory)
         let answer = await intake.answer(scope: .single, instanceID: "w_app", body: body("absent"))
         #expect(answer.code == .unavailable && answer.isRetryable && answer.retryAfterSeconds != nil)
-        let item = String(decoding: body("absent"), as: UTF8.self)
-        let batch = await intake.answerBatch(
-            instanceID: "w_app", body: Array("{\"items\":[\(item),\(item)]}".utf8))
-        #expect(batch.results?.map(\.code) == [.unavailable, .unavailable])
+        let answers = await intake.answerBatch(instanceID: "w_app", body: batch("absent", "absent"))
+        #expect(answers.results?.map(\.code) == [.unavailable, .unavailable])
         #expect(later.requests.load(ordering: .relaxed) == 2, "one for each call")
     }
 

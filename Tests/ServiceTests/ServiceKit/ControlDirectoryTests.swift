@@ -58,7 +58,8 @@ import Testing
         /// Ends the request in flight without a reply.
         func endRequest() { bus.expireRequests() }
 
-        /// Ends what waits when its task is cancelled, so that a failed test ends.
+        /// When the test is cancelled, ends the request in flight, and tells the waiting callers that there is no newer
+        /// data. So a failed test ends.
         private func untilCancelled<Value>(_ body: () async -> Value) async -> Value {
             await withTaskCancellationHandler(operation: body) {
                 directory.refuseCallers()
@@ -77,7 +78,7 @@ import Testing
         }
     }
 
-    @Test("D17: whoever asks for newer data waits for a request that was sent after that")
+    @Test("D17: a caller that asks for newer data waits for a request that was sent after that")
     func refreshed() async throws {
         let bench = Bench()
         async let first: Void = bench.refresh()
@@ -127,11 +128,5 @@ import Testing
             #expect(try found.get() ?? 0 >= 2)
         }
         #expect(await bench.versionAfterRefresh() == nil)
-    }
-
-    private final class Flag: Sendable {
-        private let value = Atomic<Bool>(false)
-        var isSet: Bool { value.load(ordering: .acquiring) }
-        func set() { value.store(true, ordering: .releasing) }
     }
 }

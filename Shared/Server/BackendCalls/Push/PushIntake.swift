@@ -59,13 +59,14 @@ package final class PushIntake: Sendable {
     ) async -> APIAnswer {
         guard directory.isLoaded else { return OperationIntake.starting }
         let items: [JSONValue]
+        let controlData: CallControlData
         do throws(PushRefusal) {
             guard let instanceID, !instanceID.isEmpty else { throw PushRequest.noInstance }
             items = try Self.items(of: body)
+            controlData = CallControlData(directory, instanceID: InstanceID(instanceID))
         } catch {
             return error.answer
         }
-        let controlData = CallControlData(directory, instanceID: InstanceID(instanceID ?? ""))
         if isDryRun { return await answerItems(items, instanceID, controlData, isDryRun: true) }
         return await paying(items.count) { await answerItems(items, instanceID, controlData, isDryRun: false) }
     }

@@ -46,7 +46,7 @@ package enum PushScope: Hashable, Sendable {
     case global
 }
 
-/// Why a push is refused. Nothing was stored. An unchanged repeat gets the same response, except after
+/// The refusal of a backend's call, which had no effect. A repeat of the same call is refused again, except after
 /// UNAVAILABLE.
 package struct PushRefusal: Error, Hashable, Sendable {
     package let code: ResultCode

@@ -129,23 +129,24 @@ package final class ControlDirectory: Service, Sendable {
         }
     }
 
-    /// Tells the callers of `refreshed()` from now on, and those that wait, that there is no newer data.
+    /// Makes `refreshed()` return false, for the callers that wait and for all later ones.
     func refuseCallers() {
-        let callers = waiting.withLock { callers in
-            defer { callers = nil }
-            return callers
-        }
-        for caller in callers ?? [] { caller.resume(returning: false) }
+        for caller in removeCallers(lastTime: true) { caller.resume(returning: false) }
     }
 
     /// Requests the control data for the callers that wait now.
     func refresh() async {
-        let callers = waiting.withLock { callers in
-            defer { if callers != nil { callers = [] } }
-            return callers
-        }
+        let callers = removeCallers(lastTime: false)
         let isDone = await request()
-        for caller in callers ?? [] { caller.resume(returning: isDone) }
+        for caller in callers { caller.resume(returning: isDone) }
+    }
+
+    /// - Parameter lastTime: whether no caller may wait from now on.
+    private func removeCallers(lastTime: Bool) -> [CheckedContinuation<Bool, Never>] {
+        waiting.withLock { callers in
+            defer { callers = lastTime || callers == nil ? nil : [] }
+            return callers ?? []
+        }
     }
 
     /// Requests the control data, and applies the reply. Returns false if there was no reply.
