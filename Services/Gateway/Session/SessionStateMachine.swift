@@ -25,6 +25,8 @@ struct SessionStateMachine {
     }
 
     private(set) var phase = Phase.awaitingConnect
+    /// Stored beside the phase, because a look at the phase copies the session in it.
+    private(set) var stage = Stage.awaitingConnect
     private var lastHeard: ContinuousClock.Instant
     /// The longest time until the next ping.
     private var interval: Duration
@@ -38,15 +40,6 @@ struct SessionStateMachine {
         self.batchEntries = batchEntries
         lastHeard = now
         interval = limits.heartbeat
-    }
-
-    var stage: Stage {
-        switch phase {
-        case .awaitingConnect: .awaitingConnect
-        case .proving: .proving
-        case .connected: .connected
-        case .closed: .closed
-        }
     }
 
     /// Processes an event. A closed session ignores it.
@@ -80,7 +73,12 @@ struct SessionStateMachine {
     }
 
     private mutating func end() {
-        phase = .closed(withSession { $0 })
+        switch exchange(&phase, with: .closed(nil)) {
+        case .connected(let device): phase = .closed(device)
+        case .closed(let device): phase = .closed(device)
+        case .awaitingConnect, .proving: break
+        }
+        stage = .closed
     }
 
     /// Calls a function with the session of an accepted Connect; nil: there is none, or it ended.
@@ -122,7 +120,7 @@ struct SessionStateMachine {
             }
             return [.send(.with { $0.pong.number = ping.number })]
         default:
-            if case .proving(var unproven) = phase {
+            if stage == .proving, case .proving(var unproven) = phase {
                 let actions = unproven.receive(packet, in: context)
                 phase = .proving(unproven)
                 return actions
@@ -149,6 +147,7 @@ struct SessionStateMachine {
             // Before the claim, because the claim is a write in the store.
             guard ConnectCheck.spend(on: connect, in: context) else { return [.sharedRateUsedUp] }
             phase = .proving(UnprovenConnect(connect))
+            stage = .proving
             return [.claim(claim)]
         case .clockOff:
             return [.close(.clockOff, "the timestamp is more than 300 s off: use server_time_ms and sign again")]
@@ -183,6 +182,7 @@ struct SessionStateMachine {
                 actions += device.receive(frame, in: context)
             }
             phase = .connected(device)
+            stage = .connected
             return actions
         }
     }
@@ -192,7 +192,7 @@ struct SessionStateMachine {
     /// The action that closes a connection without frames; nil: a frame came recently enough.
     private func closeForSilence(at now: ContinuousClock.Instant) -> SessionAction? {
         let silence = lastHeard.duration(to: now)
-        if case .awaitingConnect = phase, silence >= limits.connectDeadline {
+        if stage == .awaitingConnect, silence >= limits.connectDeadline {
             // The network or a stall of this process may be the cause, so the code lets the device reconnect soon.
             return .close(.idle, "no Connect within \(limits.connectDeadline)")
         }
@@ -245,20 +245,12 @@ extension SessionStateMachine {
 
     /// The identity of the device and user, also after the end; nil: the Connect was not accepted.
     var identity: SessionIdentity? {
-        switch phase {
-        case .connected(let session): session.eligibility.identity
-        case .closed(let session): session?.eligibility.identity
-        case .awaitingConnect, .proving: nil
-        }
+        mutating get { withSession { $0.eligibility.identity } }
     }
 
     /// The number of the connection in the store; 0: not registered.
     var connectionEpoch: Int64 {
-        switch phase {
-        case .connected(let session): session.eligibility.registration.connectionEpoch
-        case .closed(let session): session?.eligibility.registration.connectionEpoch ?? 0
-        case .awaitingConnect, .proving: 0
-        }
+        mutating get { withSession { $0.eligibility.registration.connectionEpoch } ?? 0 }
     }
 
     /// The outcome of a notice's non-persistent entries, after the session has processed it.
