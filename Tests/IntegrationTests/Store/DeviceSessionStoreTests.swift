@@ -459,6 +459,58 @@ struct DeviceSessionStoreTests {
         }
     }
 
+    @Test(
+        "a sweep finds the sessions of a channel by their keys, also with a plan for an empty table",
+        arguments: [
+            SyncModel.ChannelKind.user, .device,
+        ])
+    func sweepBesideMany(kind: SyncModel.ChannelKind) async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            // The plan of every process of the service.
+            try await database.executeAsWriter(
+                """
+                SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
+                SET plan_cache_mode = force_generic_plan
+                """)
+            func sweep(since: String) async throws -> DeviceSessionStore.Sweep {
+                try await database.run(DeviceSessionStore.sweep(gatewayID: "g", since: since))
+            }
+            let start = try await sweep(since: "").upto
+            _ = try await sweep(since: start)
+            try await database.configure([
+                SyncConfiguration(
+                    instanceID: Self.app, bizType: BizType("B"), description: "", kind: kind, isMultiDevice: true,
+                    isPersistent: true, repush: .all, checksSession: false, isOnline: true)
+            ])
+            try await database.execute(
+                """
+                INSERT INTO device_session (
+                    instance_id, device_id, store_id, device_connection, user_id, gateway_id, gateway_epoch,
+                    connection_number, registration_number, connection_epoch, operating_system, app_version, slot,
+                    is_foreground, verdict_until, suspended)
+                SELECT 'app', 't' || n, 's', 1, 't' || n, 'g', 1, 1, 1, 1, 1, '', 0, true, now(), '{}'
+                FROM generate_series(1, 2000) n
+                """)
+            func read() async throws -> Int {
+                try await database.run(TestDatabase.flushCounts)
+                return try await database.rowsRead(from: "device_session")
+            }
+            let pushes = (1...10).map { number in
+                OplogStore.Append(
+                    address: ChannelAddress(
+                        target: TargetAddress(instanceID: Self.app, kind: kind, target: "t\(number)"),
+                        bizType: BizType("B")),
+                    oplog: Self.push("\(number)").oplog)
+            }
+            _ = try await database.append(pushes)
+            let before = try await read()
+            #expect(try await sweep(since: start).channels.count == pushes.count)
+            let after = try await read()
+            #expect((before + pushes.count...before + 2 * pushes.count).contains(after))
+        }
+    }
+
     @Test("H4, H7: a device's suspension counts for its Sync ID alone, until the device changes it")
     func suspended() async throws {
         try await TestDatabase.with(connections: 1) { databases in

@@ -318,7 +318,8 @@ package enum DeviceSessionStore {
     /// - Parameter since: `upto` of the former sweep, or the snapshot of the lease; empty: no channel is found.
     package static func sweep(gatewayID: String, since: String) -> Query<Sweep> {
         // A restored dump has oplogs with transaction numbers of another server: the upper bound excludes them. Scalar
-        // subqueries are evaluated once, and are index conditions.
+        // subqueries are evaluated once, and are index conditions. The gateway must be no index condition, because that
+        // would read all of its sessions for each channel: OFFSET 0 keeps it out.
         let sql = """
             SELECT p.snapshot, c.kind, c.channel_id, c.instance_id, c.target, c.biz_type, c.head
             FROM (SELECT pg_current_snapshot()::text AS snapshot) p
@@ -335,14 +336,15 @@ package enum DeviceSessionStore {
                     WHERE c.kind > 1 /* global */ AND f.instance_id = c.instance_id AND f.biz_type = c.biz_type
                         AND f.is_immediate
                     UNION ALL
-                    SELECT FROM device_session u
-                    WHERE c.kind = 0 /* user */ AND u.instance_id = c.instance_id AND u.user_id = c.target
-                        AND u.user_id <> ''
-                        AND u.gateway_id = $1
-                    UNION ALL
-                    SELECT FROM device_session d
-                    WHERE c.kind = 1 /* device */ AND d.instance_id = c.instance_id AND d.device_id = c.target
-                        AND d.gateway_id = $1
+                    SELECT FROM (
+                        SELECT u.gateway_id FROM device_session u
+                        WHERE c.kind = 0 /* user */ AND u.instance_id = c.instance_id AND u.user_id = c.target
+                            AND u.user_id <> ''
+                        UNION ALL
+                        SELECT d.gateway_id FROM device_session d
+                        WHERE c.kind = 1 /* device */ AND d.instance_id = c.instance_id AND d.device_id = c.target
+                        OFFSET 0) s
+                    WHERE s.gateway_id = $1
                 ) s ON true
             ) c ON true
             """
