@@ -64,7 +64,8 @@ struct AcceptedReadingTests {
             var batch = StatisticsBatch()
             for oplog in stored {
                 let key = StatisticsBatch.OplogKey(channelID: oplog.channelID, oplogID: oplog.oplogID)
-                batch.confirmed(key, by: DeviceID("d"), at: oplog.createdAt)
+                // A fact is later than the acceptance.
+                batch.confirmed(key, by: DeviceID("d"), at: oplog.createdAt + .milliseconds(40))
             }
             try await database.runAsStatistics(StatisticsStore.fold(batch))
             #expect(try await Self.counted(database) == 2)
