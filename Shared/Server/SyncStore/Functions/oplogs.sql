@@ -64,12 +64,15 @@ DECLARE
 BEGIN
     SELECT epoch << 40 INTO STRICT first_id FROM incarnation;
     FOR n IN 1..cardinality(in_kind) LOOP
-        SELECT f.*, i.retention INTO rule
+        SELECT f.kind, f.is_multi_device, f.is_persistent, f.checks_session, f.is_immediate, f.data_since, i.retention
+        INTO rule
         FROM sync_configuration f JOIN instance i ON i.instance_id = f.instance_id
         WHERE f.instance_id = in_instance[n] AND f.biz_type = in_biz_type[n] AND f.kind = in_kind[n]
             AND f.is_online AND i.is_enabled;
         CONTINUE WHEN NOT FOUND;
         data_since[n] := rule.data_since;
+        oldest := least(oldest, rule.data_since);
+        newest := greatest(newest, rule.data_since);
         retention[n] := rule.retention;
         persistent[n] := rule.is_persistent;
         single_device[n] := rule.kind = 0 /* user */ AND NOT rule.is_multi_device;
@@ -93,10 +96,10 @@ BEGIN
         heads[n] := head - in_rows[n];
     END LOOP;
     written_at := clock_timestamp();
-    -- The times of every row that a push can repeat. They are variables, so the plan leaves out the other partitions
-    -- before it starts. Partitions of later weeks are not read; a row from a clock that was up to a day ahead is found.
-    SELECT min(since), greatest(written_at, max(since)) + interval '1 day' INTO oldest, newest
-    FROM unnest(data_since) AS since;
+    -- With `oldest`, the times of every row that a push can repeat. They are variables, so the plan leaves out other
+    -- partitions before it starts. Partitions of later weeks are not read; a row from a clock that was up to a day
+    -- ahead is found.
+    newest := greatest(written_at, newest) + interval '1 day';
 
     RETURN QUERY
     WITH located AS MATERIALIZED (
