@@ -460,11 +460,11 @@ struct DeviceSessionStoreTests {
     }
 
     @Test(
-        "a sweep finds the sessions of a channel by their keys, also with a plan for an empty table",
+        "a sweep and a push find the sessions of a channel by their keys, also with a plan for an empty table",
         arguments: [
             SyncModel.ChannelKind.user, .device,
         ])
-    func sweepBesideMany(kind: SyncModel.ChannelKind) async throws {
+    func sessionsBesideMany(kind: SyncModel.ChannelKind) async throws {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]
             // The plan of every process of the service.
@@ -478,6 +478,11 @@ struct DeviceSessionStoreTests {
             }
             let start = try await sweep(since: "").upto
             _ = try await sweep(since: start)
+            func present(_ pushes: [OplogStore.Append]) async throws -> Int {
+                try await database.run(DeviceSessionStore.presence(of: pushes.map(\.address))).count
+            }
+            let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0))
+            #expect(try await present([]) == 0)
             try await database.configure([
                 SyncConfiguration(
                     instanceID: Self.app, bizType: BizType("B"), description: "", kind: kind, isMultiDevice: true,
@@ -489,7 +494,7 @@ struct DeviceSessionStoreTests {
                     instance_id, device_id, store_id, device_connection, user_id, gateway_id, gateway_epoch,
                     connection_number, registration_number, connection_epoch, operating_system, app_version, slot,
                     is_foreground, verdict_until, suspended)
-                SELECT 'app', 't' || n, 's', 1, 't' || n, 'g', 1, 1, 1, 1, 1, '', 0, true, now(), '{}'
+                SELECT 'app', 't' || n, 's', 1, 't' || n, 'g', \(lease.epoch), 1, 1, 1, 1, '', 0, true, now(), '{}'
                 FROM generate_series(1, 2000) n
                 """)
             func read() async throws -> Int {
@@ -506,8 +511,11 @@ struct DeviceSessionStoreTests {
             _ = try await database.append(pushes)
             let before = try await read()
             #expect(try await sweep(since: start).channels.count == pushes.count)
-            let after = try await read()
-            #expect((before + pushes.count...before + 2 * pushes.count).contains(after))
+            let swept = try await read()
+            #expect((before + pushes.count...before + 2 * pushes.count).contains(swept))
+            #expect(try await present(pushes) == pushes.count)
+            let found = try await read()
+            #expect((swept + pushes.count...swept + 2 * pushes.count).contains(found))
         }
     }
 

@@ -76,8 +76,8 @@ BEGIN
         SELECT i.channel_id, i.oplog_id, c.instance_id, c.biz_type, c.target_id,
             s.ctid AS row_id, s.counts AS counted, s.accepted_at AS old_accepted_at,
             s.first_confirmed_at AS old_confirmed_at,
-            -- LEAST ignores nulls. The time of the acceptance is earlier than that of every fact, so the reading that
-            -- finds it later does not change the row.
+            -- LEAST ignores nulls. The acceptance is normally earlier than every fact, so the reading that finds it
+            -- later does not change the row.
             least(
                 s.noted_at, to_timestamp(i.noted_ms::float8 / 1000), to_timestamp(i.accepted_ms::float8 / 1000)
             ) AS noted_at,
