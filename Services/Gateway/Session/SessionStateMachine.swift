@@ -73,11 +73,7 @@ struct SessionStateMachine {
     }
 
     private mutating func end() {
-        switch exchange(&phase, with: .closed(nil)) {
-        case .connected(let device): phase = .closed(device)
-        case .closed(let device): phase = .closed(device)
-        case .awaitingConnect, .proving: break
-        }
+        phase = .closed(withSession { $0 })
         stage = .closed
     }
 
