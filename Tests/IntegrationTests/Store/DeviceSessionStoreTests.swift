@@ -363,12 +363,7 @@ struct DeviceSessionStoreTests {
     func channelsOfMany() async throws {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]
-            // The plan of every process of the service.
-            try await database.executeAsWriter(
-                """
-                SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
-                SET plan_cache_mode = force_generic_plan
-                """)
+            try await database.executeAsWriter(SyncDatabase.plannerSettings)
             let channels = DeviceSessionStore.channels(of: Self.session("d", on: "g", 1))
             _ = try await database.run(channels)
             try await database.execute(
@@ -380,8 +375,7 @@ struct DeviceSessionStoreTests {
                 SELECT channel_id, 'd', 's', 1 FROM channel
                 """)
             func read() async throws -> Int {
-                try await database.run(TestDatabase.flushCounts)
-                return try await database.rowsRead(from: "channel") + database.rowsRead(from: "sync_point")
+                try await database.rowsReadByNow(from: "channel") + database.rowsReadByNow(from: "sync_point")
             }
             let before = try await read()
             #expect(try await database.run(channels).map(\.syncPoint) == [OplogID(1)])
@@ -467,12 +461,7 @@ struct DeviceSessionStoreTests {
     func sessionsBesideMany(kind: SyncModel.ChannelKind) async throws {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]
-            // The plan of every process of the service.
-            try await database.executeAsWriter(
-                """
-                SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
-                SET plan_cache_mode = force_generic_plan
-                """)
+            try await database.executeAsWriter(SyncDatabase.plannerSettings)
             func sweep(since: String) async throws -> DeviceSessionStore.Sweep {
                 try await database.run(DeviceSessionStore.sweep(gatewayID: "g", since: since))
             }
@@ -488,33 +477,21 @@ struct DeviceSessionStoreTests {
                     instanceID: Self.app, bizType: BizType("B"), description: "", kind: kind, isMultiDevice: true,
                     isPersistent: true, repush: .all, checksSession: false, isOnline: true)
             ])
-            try await database.execute(
-                """
-                INSERT INTO device_session (
-                    instance_id, device_id, store_id, device_connection, user_id, gateway_id, gateway_epoch,
-                    connection_number, registration_number, connection_epoch, operating_system, app_version, slot,
-                    is_foreground, verdict_until, suspended)
-                SELECT 'app', 't' || n, 's', 1, 't' || n, 'g', \(lease.epoch), 1, 1, 1, 1, '', 0, true, now(), '{}'
-                FROM generate_series(1, 2000) n
-                """)
-            func read() async throws -> Int {
-                try await database.run(TestDatabase.flushCounts)
-                return try await database.rowsRead(from: "device_session")
-            }
+            try await database.addSessions(2_000, on: "g", lease.epoch)
             let pushes = (1...10).map { number in
                 OplogStore.Append(
                     address: ChannelAddress(
-                        target: TargetAddress(instanceID: Self.app, kind: kind, target: "t\(number)"),
+                        target: TargetAddress(instanceID: Self.app, kind: kind, target: "d\(number)"),
                         bizType: BizType("B")),
                     oplog: Self.push("\(number)").oplog)
             }
             _ = try await database.append(pushes)
-            let before = try await read()
+            let before = try await database.rowsReadByNow(from: "device_session")
             #expect(try await sweep(since: start).channels.count == pushes.count)
-            let swept = try await read()
+            let swept = try await database.rowsReadByNow(from: "device_session")
             #expect((before + pushes.count...before + 2 * pushes.count).contains(swept))
             #expect(try await present(pushes) == pushes.count)
-            let found = try await read()
+            let found = try await database.rowsReadByNow(from: "device_session")
             #expect((swept + pushes.count...swept + 2 * pushes.count).contains(found))
         }
     }

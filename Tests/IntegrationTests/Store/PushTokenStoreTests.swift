@@ -92,30 +92,13 @@ struct PushTokenStoreTests {
     func connectBesideMany() async throws {
         try await Self.with { scene in
             let database = scene.database
-            // The plan of every process of the service.
-            try await database.executeAsWriter(
-                """
-                SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
-                SET plan_cache_mode = force_generic_plan
-                """)
+            try await database.executeAsWriter(SyncDatabase.plannerSettings)
             // The statement is planned with this call, and the table is empty after it.
             try await scene.visit("d", token: "t")
-            try await database.execute(
-                """
-                INSERT INTO device_session (
-                    instance_id, device_id, store_id, device_connection, user_id, gateway_id, gateway_epoch,
-                    connection_number, registration_number, connection_epoch, operating_system, app_version, slot,
-                    is_foreground, verdict_until, suspended)
-                SELECT 'app', 'd' || n, 's', 1, 'u' || n, 'g', 1, 1, 1, 1, 1, '', 0, true, now(), '{}'
-                FROM generate_series(1, 2000) n
-                """)
-            func read() async throws -> Int {
-                try await database.run(TestDatabase.flushCounts)
-                return try await database.rowsRead(from: "device_session")
-            }
-            let before = try await read()
+            try await database.addSessions(2_000, on: "g", scene.lease)
+            let before = try await database.rowsReadByNow(from: "device_session")
             #expect(try await scene.connect("d", token: "t", number: 2) > 0)
-            #expect(try await read() - before <= 10)
+            #expect(try await database.rowsReadByNow(from: "device_session") - before <= 10)
         }
     }
 

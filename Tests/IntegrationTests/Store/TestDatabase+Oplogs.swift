@@ -4,7 +4,7 @@ import SyncStore
 import TestSupport
 import Testing
 
-// Many oplogs, and the number of oplogs that a statement reads.
+// Many rows, and the number of rows that a statement reads.
 extension TestDatabase {
     /// Raises the owner's time limit of statements: those that make many rows are slow beside other tests.
     func permitSlowStatements() throws { try execute("SET statement_timeout = '10min'") }
@@ -36,6 +36,25 @@ extension TestDatabase {
             FROM pg_stat_user_tables WHERE relname = '\(table)'
             """, columns: 1)
         return counts[0][0].flatMap { Int($0) } ?? -1
+    }
+
+    /// The same with those that the writer's connection has read by now.
+    func rowsReadByNow(from table: String) throws -> Int {
+        try run(Self.flushCounts)
+        return try rowsRead(from: table)
+    }
+
+    /// Adds sessions of the devices and users `d1`, `d2`, … on a gateway.
+    func addSessions(_ count: Int, on gatewayID: String, _ lease: Int64) throws {
+        try execute(
+            """
+            INSERT INTO device_session (
+                instance_id, device_id, store_id, device_connection, user_id, gateway_id, gateway_epoch,
+                connection_number, registration_number, connection_epoch, operating_system, app_version, slot,
+                is_foreground, verdict_until, suspended)
+            SELECT 'app', 'd' || n, 's', 1, 'd' || n, '\(gatewayID)', \(lease), 1, 1, 1, 1, '', 0, true, now(), '{}'
+            FROM generate_series(1, \(count)) n
+            """)
     }
 
     static let flushCounts = Query(PostgresStatement("SELECT pg_stat_force_next_flush()")) { _ in }

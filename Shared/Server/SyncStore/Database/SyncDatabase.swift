@@ -32,6 +32,13 @@ package enum SyncDatabase {
         Query(PostgresStatement("SELECT set_config('mss.instance', $1, false)", [.text(instanceID.text)])) { _ in }
     }
 
+    /// The planner's settings on each connection. Every query here is an index probe. Statistics of an empty or fast
+    /// growing table must not make the planner read it whole, and a new plan for each call costs more than the query.
+    package static let plannerSettings = """
+        SET jit = off; SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
+        SET plan_cache_mode = force_generic_plan;
+        """
+
     private static let limit = Duration.seconds(5)
     /// The highest epoch that this process has entered, by the database's address.
     private static let epochs = Mutex<[String: Int64]>([:])
@@ -68,13 +75,7 @@ package enum SyncDatabase {
                 message: "this login may do everything; give the process one of its own (mssctl migrate --logins)",
                 mayRetry: false)
         }
-        // Every query here is an index probe. Statistics of an empty or fast growing table must not make the planner
-        // read it whole, and a new plan for each call costs more than the query.
-        try connection.execute(
-            script: """
-                SET jit = off; SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
-                SET plan_cache_mode = force_generic_plan;
-                """, within: limit)
+        try connection.execute(script: plannerSettings, within: limit)
         let entered = try connection.run(PostgresStatement("SELECT enter_incarnation()"), within: limit)
         try refuse(olderThanEntered: try entered.first(Int64.self) ?? 0, configuration)
     }
