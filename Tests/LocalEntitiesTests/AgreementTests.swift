@@ -150,6 +150,8 @@ import Testing
             var scenario = Scenario(
                 file: file, store: try file.open(), generator: SeededGenerator(seed: seed), hasOthers: hasOthers)
             for _ in 0..<120 {
+                // The other tests of the process also need this thread.
+                await Task.yield()
                 let step = Step.allCases.randomElement(using: &scenario.generator) ?? .restart
                 try await perform(step, &scenario)
             }

@@ -1,4 +1,7 @@
 /// A condition of tests. The Client Object API calls it CompositeTest (ENT5).
+///
+/// A query can have 2,000 tests, 30,000 values and 20 levels of conditions, and patterns of 1,000 characters. Beyond
+/// these limits it fails with `invalidArgument`.
 public indirect enum EntityCondition: Sendable, Hashable {
     case test(AttributeTest)
     /// True when all conditions hold, also for an empty list.
@@ -26,6 +29,15 @@ public indirect enum EntityCondition: Sendable, Hashable {
         _ attribute: String, _ comparison: AttributeTest.Comparison, values: [AttributeValue]
     ) -> EntityCondition {
         .test(AttributeTest(attribute, comparison, .values(values)))
+    }
+
+    /// The number of tests, at all levels.
+    var testCount: Int {
+        switch self {
+        case .test: 1
+        case .and(let parts), .or(let parts): parts.reduce(0) { $0 + $1.testCount }
+        case .not(let part): part.testCount
+        }
     }
 
     /// Both conditions hold.
