@@ -176,7 +176,7 @@ class Walk:
     def new_page(self):
         page = self.context.new_page()
         page.on("pageerror", lambda error: self.problems.append(str(error)))
-        page.on("console", lambda line: self.problems.append(line.text)
+        page.on("console", lambda line: self.problems.append(f"{line.text} at {line.location}")
                 if line.type == "error" and "WebSocket" not in line.text else None)
         return page
 
@@ -332,6 +332,11 @@ class ExpressWalk(Walk):
     def connected(self):
         self.page.wait_for_function("client.status === 2", timeout=60_000)
 
+    def network(self, is_online):
+        """The page learns of the change a moment later. A request before that fails, and the browser reports it."""
+        self.context.set_offline(not is_online)
+        self.page.wait_for_function("expected => navigator.onLine === expected", arg=is_online)
+
     def told(self, name, what):
         self.page.wait_for_function(
             "([name, what]) => told.some((one) => one[0] === name && one[1] === what)", arg=[name, what])
@@ -340,7 +345,7 @@ class ExpressWalk(Walk):
         """An offline edit is visible at once, and no request leaves the device."""
         self.connected()
         assert self.call("GET", "/tasks") == (200, None, list(self.tasks.tasks.values()))
-        self.context.set_offline(True)
+        self.network(is_online=False)
         assert self.call("PATCH", "/tasks/1", {"isDone": True}) == (
             202, "queued", {"id": 1, "title": "Read the meter", "isDone": True})
         status, mark, made = self.call("POST", "/tasks", {"title": "Paint the door"})
@@ -353,8 +358,7 @@ class ExpressWalk(Walk):
 
     def flush(self):
         """Back online, the changes are sent in order, each once, with the server's key of the created object."""
-        self.context.set_offline(False)
-        self.page.wait_for_function("navigator.onLine")
+        self.network(is_online=True)
         assert self.page.evaluate("express.flush()") == 0
         expected = [["PATCH", "/tasks/1", {"isDone": True}], ["POST", "/tasks", {"title": "Paint the door"}],
                     ["PATCH", "/tasks/3", {"isDone": True}]]
@@ -369,7 +373,7 @@ class ExpressWalk(Walk):
         self.push(json.dumps({"resources": [
             {"uri": "/tasks/1", "action": "invalidate"}, {"uri": "/tasks/2", "action": "refresh"}]}))
         self.told("changed", "/tasks/2")
-        self.context.set_offline(True)
+        self.network(is_online=False)
         assert self.call("GET", "/tasks/2") == (200, "cache", {"id": 2, "title": "Open the valve"})
         assert self.call("GET", "/tasks/1")[:2] == (200, "stale")
 
