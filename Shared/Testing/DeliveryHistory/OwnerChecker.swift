@@ -26,8 +26,8 @@ package struct OwnerChecker: Sendable {
     /// By user, devices that changed to another user before their sign-in was complete. That sign-in can still take
     /// effect.
     private var stragglers: [String: Set<String>] = [:]
-    /// By user, the time until which a device that has another user now can have become the owner: its last sign-in, or
-    /// the end of a straggler. A disconnected owner stays owner.
+    /// By user, the time until which a device that has another user now can have become the owner: the end of its last
+    /// sign-in, or of a straggler. A disconnected owner stays owner.
     private var departures: [String: Duration] = [:]
 
     package init() {}
@@ -40,7 +40,8 @@ package struct OwnerChecker: Sendable {
         case .signedIn(let device, let user):
             if let before = signIns[device], before.user != user {
                 devicesByUser[before.user]?.remove(device)
-                departures[before.user] = max(before.at, departures[before.user] ?? before.at)
+                let latest = before.settledAt ?? before.at
+                departures[before.user] = max(latest, departures[before.user] ?? latest)
                 if before.settledAt == nil { stragglers[before.user, default: []].insert(device) }
             }
             signIns[device] = SignIn(user: user, at: time)

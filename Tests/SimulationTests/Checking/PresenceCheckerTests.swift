@@ -174,6 +174,21 @@ struct OwnerCheckerTests {
         #expect(checker.isServable("ann", since: Self.second(32)))
     }
 
+    @Test("a device that has another user now may have become the owner as late as its sign-in was complete")
+    func lateDeparture() {
+        var checker = OwnerChecker()
+        checker.observe(.signedIn(device: "old", user: "ann"), at: Self.second(0))
+        checker.observe(.signedIn(device: "new", user: "ann"), at: Self.second(1))
+        checker.observe(.settled(device: "old"), at: Self.second(10))
+        checker.observe(.settled(device: "new"), at: Self.second(11))
+        #expect(checker.isServable("ann", since: Self.second(12)), "each that may own the data is there")
+        checker.observe(.signedIn(device: "old", user: "bob"), at: Self.second(20))
+        checker.observe(.settled(device: "old"), at: Self.second(21))
+        #expect(!checker.isServable("ann", since: Self.second(30)))
+        checker.observe(.signedIn(device: "new", user: "ann"), at: Self.second(31))
+        #expect(checker.isServable("ann", since: Self.second(32)))
+    }
+
     @Test("data must be sent to a present owner, certain or not, and not to an absent one")
     func servable() {
         var checker = Self.checker(settles: false)
