@@ -333,7 +333,10 @@ class ExpressWalk(Walk):
         self.page.wait_for_function("client.status === 2", timeout=60_000)
 
     def network(self, is_online):
-        """The page learns of the change a moment later. A request before that fails, and the browser reports it."""
+        """Cuts or restores the network, and waits until the page knows it.
+
+        A request before that would fail, and the browser would report it.
+        """
         self.context.set_offline(not is_online)
         self.page.wait_for_function("expected => navigator.onLine === expected", arg=is_online)
 

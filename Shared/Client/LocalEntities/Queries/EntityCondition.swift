@@ -1,7 +1,8 @@
 /// A condition of tests. The Client Object API calls it CompositeTest (ENT5).
 ///
-/// A query can have 2,000 tests, 30,000 values and 20 levels of conditions, and patterns of 1,000 characters. Beyond
-/// these limits it fails with `invalidArgument`.
+/// A query can have 2,000 tests, 30,000 values and 20 levels of conditions. A pattern can have 1,000 characters. Beyond
+/// these limits a query fails with `invalidArgument`. Each `&&` or `||` adds a level, so make a condition of many tests
+/// with `.and` or `.or` from a list, and compare with many values by `isIn`.
 public indirect enum EntityCondition: Sendable, Hashable {
     case test(AttributeTest)
     /// True when all conditions hold, also for an empty list.
