@@ -1,18 +1,22 @@
 #!/usr/bin/env bash
 # Compares two builds, or a build with the bare chain, in one run: the ratios first / second of rate, latency and
 # processor time, with intervals. On stacks of its own, which are gone afterwards; about two minutes for each scenario.
-#   ratio.sh [--samples DIRECTORY] [--planted MICROSECONDS] BUILD_DIRECTORY [BUILD_DIRECTORY | floor] [SCENARIO…]
+#   ratio.sh [--samples DIRECTORY] BUILD_DIRECTORY [BUILD_DIRECTORY | floor] [SCENARIO…]
+#   ratio.sh [--samples DIRECTORY] --planted MICROSECONDS BUILD_DIRECTORY [SCENARIO…]
+#   ratio.sh [--samples DIRECTORY] --stores NUMBER BUILD_DIRECTORY [SCENARIO…]
 # Scenarios: closed (the highest rate), 200, 1000, 3000 (pushes a second, open loop); all by default. Without a second
 # build, the second is the bare chain (floor). With --planted the first is a bare chain too, whose writer wastes so much
-# processor time for each push: a test of the comparison itself. The samples stay in .local/ratio, unless another
-# directory is given. deploy/bench/README.md explains the report. The machine should do nothing else meanwhile.
+# processor time for each push: a test of the comparison itself. With --stores the second is the same build with NUMBER
+# store schemas (1 to 8). The samples stay in .local/ratio, unless another directory is given. deploy/bench/README.md
+# explains the report. The machine should do nothing else meanwhile.
 set -euo pipefail
-usage() { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 64; }
-samples='' planted='' builds=() scenarios=() against=''
+usage() { sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 64; }
+samples='' planted='' stores='' builds=() scenarios=() against=''
 while [ $# -gt 0 ]; do
     case $1 in
     --samples) samples=$(realpath -m "${2:?which directory}"); shift ;;
     --planted) planted=${2:?how many microseconds}; shift ;;
+    --stores) stores=${2:?how many stores}; shift ;;
     closed | 200 | 1000 | 3000) scenarios+=("$1") ;;
     floor) against=floor ;;
     *)
@@ -22,9 +26,10 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
+[ -z "$stores" ] || { [[ $stores =~ ^[1-8]$ ]] && [ ${#builds[@]} = 1 ] && [ -z "$against$planted" ]; } || usage
 [ ${#builds[@]} = 1 ] || { [ ${#builds[@]} = 2 ] && [ -z "$against$planted" ]; } || usage
 [ ${#scenarios[@]} -gt 0 ] || scenarios=(closed 200 1000 3000)
-first=${builds[0]} second=${builds[1]:-}
+first=${builds[0]} second=${builds[1]:-${stores:+${builds[0]}}}
 cd "$(dirname "$0")/../.."
 samples=${samples:-$PWD/.local/ratio}
 mkdir -p "$samples"
@@ -97,8 +102,8 @@ start_stack --plain
 service "$first" > "$folder/first.json"
 if [ -n "$second" ]; then
     second_port=$(deploy/scripts/free-ports.sh 41)
-    second_stack start_stack --plain
-    second_stack service "$second" > "$folder/second.json"
+    second_stack start_stack --plain ${stores:+--stores "$stores"}
+    second_stack service "$second${stores:+, stores: $stores}" > "$folder/second.json"
 else
     bare_chain bare 1 0 > "$folder/second.json"
 fi
