@@ -33,17 +33,21 @@ final class GatewayLease: Service, Sendable {
     private let controlVersion: @Sendable () -> Int64
     private let sessions: @Sendable () -> Int
     private let onTaken: @Sendable () -> Void
+    private let onRegained: @Sendable () -> Void
     private let onFleet: @Sendable (Rebalance.Fleet) -> Void
 
     /// - Parameters:
     ///   - controlVersion: returns the version of the control data that sessions use.
     ///   - sessions: returns the number of open sessions.
     ///   - onTaken: called for each new lease. Every session must register again.
+    ///   - onRegained: called when the same lease holds again after its end. Data that was withheld meanwhile may be
+    ///     sent.
     ///   - onFleet: called with the store's figures about all gateways.
     init(
         gatewayID: String, bus: MessageBus, clock: ProcessClock, logger: Logger,
         controlVersion: @escaping @Sendable () -> Int64, sessions: @escaping @Sendable () -> Int = { 0 },
-        onTaken: @escaping @Sendable () -> Void, onFleet: @escaping @Sendable (Rebalance.Fleet) -> Void = { _ in }
+        onTaken: @escaping @Sendable () -> Void, onRegained: @escaping @Sendable () -> Void = {},
+        onFleet: @escaping @Sendable (Rebalance.Fleet) -> Void = { _ in }
     ) {
         self.gatewayID = gatewayID
         self.bus = bus
@@ -52,6 +56,7 @@ final class GatewayLease: Service, Sendable {
         self.logger = logger
         self.sessions = sessions
         self.onTaken = onTaken
+        self.onRegained = onRegained
         self.onFleet = onFleet
     }
 
@@ -129,16 +134,20 @@ final class GatewayLease: Service, Sendable {
     ///
     /// - Parameter requestedAt: the instant before the request was sent.
     func apply(_ lease: Mss_Bus_V1_LeaseReply, requestedAt: ContinuousClock.Instant) {
-        let (isNew, isReplaced) = state.withLock { state in
+        let (isNew, isReplaced, hadEnded) = state.withLock { state in
             let isNew = lease.epoch != state.epoch
+            let hadEnded = state.until.map { $0 <= clock.now() } ?? false
             let isReplaced = isNew && state.until.map { requestedAt < $0 } ?? false
             if isNew { (state.controlVersion, state.snapshot) = (lease.controlVersion, lease.snapshot) }
             (state.epoch, state.until) = (lease.epoch, requestedAt + Limits.gatewayLease)
             state.needsRetry = false
-            return (isNew, isReplaced)
+            return (isNew, isReplaced, hadEnded)
         }
         onFleet(Rebalance.Fleet(gateways: Int(lease.gateways), sessions: Int(clamping: lease.sessions)))
-        guard isNew else { return }
+        guard isNew else {
+            if hadEnded { onRegained() }
+            return
+        }
         if isReplaced {
             logger.warning(
                 """

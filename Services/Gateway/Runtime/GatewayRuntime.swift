@@ -64,6 +64,7 @@ final class GatewayRuntime: Sendable {
             controlVersion: { [control = contexts.control] in control.version },
             sessions: { [registry] in registry.count },
             onTaken: { [weak self] in self?.leaseTaken() },
+            onRegained: { [weak self] in self.map { $0.notify($0.registry.all, .contextChanged) } },
             onFleet: { [weak self] fleet in
                 self.map { runtime in runtime.rebalance.withLock { $0.update(fleet, own: runtime.registry.count) } }
             })

@@ -12,6 +12,7 @@ import Testing
     private final class Versions: Sendable {
         let here = Mutex<Int64>(7)
         let taken = Mutex(0)
+        let regained = Mutex(0)
     }
 
     private static func lease(_ versions: Versions) throws -> GatewayLease {
@@ -19,7 +20,8 @@ import Testing
         return GatewayLease(
             gatewayID: "g", bus: ControlConnection(context, keysFor: .device).bus, clock: .system,
             logger: context.logger,
-            controlVersion: { versions.here.withLock { $0 } }, onTaken: { versions.taken.withLock { $0 += 1 } })
+            controlVersion: { versions.here.withLock { $0 } }, onTaken: { versions.taken.withLock { $0 += 1 } },
+            onRegained: { versions.regained.withLock { $0 += 1 } })
     }
 
     private static func answer(_ epoch: Int64, _ version: Int64 = 0) -> Mss_Bus_V1_LeaseReply {
@@ -37,6 +39,16 @@ import Testing
         for _ in 0..<2 { lease.apply(Self.answer(3, 7), requestedAt: now) }
         #expect(lease.holds(at: now + .milliseconds(5_999)) && !lease.holds(at: now + .seconds(6)))
         #expect(versions.taken.withLock { $0 } == 1)
+    }
+
+    @Test("a renewal after the lease's end tells the sessions, which withheld data meanwhile; one in time does not")
+    func regained() throws {
+        let (versions, now) = (Versions(), ContinuousClock.now)
+        let lease = try Self.lease(versions)
+        for ago in [30, 20, 1, 0] { lease.apply(Self.answer(3, 7), requestedAt: now - .seconds(ago)) }
+        #expect(versions.regained.withLock { $0 } == 2)
+        lease.apply(Self.answer(4, 7), requestedAt: now)
+        #expect(versions.regained.withLock { $0 } == 2 && versions.taken.withLock { $0 } == 2)
     }
 
     @Test("R8: a failed renewal is repeated after 250 ms, also while the lease holds")
