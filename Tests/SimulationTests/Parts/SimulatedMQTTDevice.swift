@@ -126,7 +126,8 @@ final class SimulatedMQTTDevice {
                 bizType: String(publish.topic.dropLast(Self.recallSuffix.count)), on: id, of: instanceID, user: userID)
         } else if let name = payload.split(separator: "|").last.map(String.init) {
             history.awaitsRecord(of: name, oplogID: publish.oplogID, on: id)
-            if taken.insert(name).inserted {
+            // A failover can lose a push, which then gets another id.
+            if taken.insert("\(publish.oplogID) \(name)").inserted {
                 history.mqttClientReceived(
                     payload, as: name, oplogID: publish.oplogID, bizType: publish.topic, on: id, of: instanceID,
                     user: userID)
