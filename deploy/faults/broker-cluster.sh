@@ -67,7 +67,8 @@ deploy/scripts/certificates.sh "$MSS_STACK_FOLDER/tls" DNS:broker-{1,2,3}
 start_stack --broker-cluster --scale ingest=2 --scale writer=2 --scale gateway=2
 heal
 start_devices cluster
-start_pushing --prefix cluster --users "$users" --rate 50
+# 300 workers: the backend goes on to push at 50 a second while other pushes wait for up to 6 s.
+start_pushing --prefix cluster --users "$users" --rate 50 --workers 300
 await_pushes 200
 instants=$folder/instants
 begin() { # FAULT NODE: notes the instant, also in the logs, so that their lines can be compared with it

@@ -84,7 +84,7 @@ class Backend:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop)
-        await asyncio.gather(*(self.work() for _ in range(self.options.workers)))
+        await asyncio.gather(*(self.work(number) for number in range(self.options.workers)))
         self.answers["never answered"] += self.unanswered
         print(", ".join(f"{answer} {count}" for answer, count in sorted(self.answers.items()) if count))
         return 1 if self.unanswered else 0
@@ -93,10 +93,12 @@ class Backend:
         self.is_stopping = True
         self.deadline = time.monotonic() + 60
 
-    async def work(self):
+    async def work(self, number):
         connection = Connection(self.options)
         pause = self.options.workers / self.options.rate
-        due = time.monotonic()
+        # The workers take turns.
+        due = time.monotonic() + number / self.options.rate
+        await asyncio.sleep(number / self.options.rate)
         while not self.is_stopping:
             await self.push(connection, next(self.numbers))
             due = max(due + pause, time.monotonic() - pause)

@@ -178,6 +178,8 @@ package final class AMQPClient: AMQPTransport {
         var hasCancelled = false
         /// The broker's silence has passed the limit since this look.
         var silentSince: ContinuousClock.Instant?
+        /// Probes of this connection; nil without a route for them.
+        var probe: QuorumProbe?
 
         init(firstAddress: Int) { nextAddress = firstAddress }
     }
@@ -198,7 +200,10 @@ package final class AMQPClient: AMQPTransport {
                 throw AMQPError(code: .connection, message: "this process was paused")
             }
             state.lastTurn = now
-            if state.connection != nil { try serve(state, stopBy: stopBy) }
+            if state.connection != nil {
+                if stopBy == nil { probe(state, now) }
+                try serve(state, stopBy: stopBy)
+            }
             if let connection = state.connection {
                 untilLook = min(untilLook, try checkSilence(of: connection, state, now))
             }
@@ -215,21 +220,41 @@ package final class AMQPClient: AMQPTransport {
         return ConnectionThread.Sleep(descriptor: connection.descriptor, limit: min(limit, untilWriting ?? limit))
     }
 
-    /// Gives up a silent broker. After a pause of this machine the clock is ahead of the data that waited in the
-    /// network, so a second look decides.
+    /// Sends a probe, if one is due.
+    private func probe(_ state: Served, _ now: ContinuousClock.Instant) {
+        guard let route = configuration.probe else { return }
+        guard isConnected else {
+            state.probe?.pause(at: now)
+            return
+        }
+        guard state.probe?.sends(at: now) == true else { return }
+        shared.withLock { shared in
+            shared.outbox.add([], on: route) { state.probe?.end($0) }
+            shared.writeAt = now
+        }
+    }
+
+    /// Gives up a silent broker, or a node that has lost the others. After a pause of this machine the clock is ahead
+    /// of the data that waited in the network, so a second look decides.
     ///
     /// - Returns: the time until the next look.
     private func checkSilence(
         of connection: AMQPConnection, _ state: Served, _ now: ContinuousClock.Instant
     ) throws(AMQPError) -> Duration {
         let silence = connection.silence
-        guard silence >= configuration.silenceLimit else {
+        let isCutOff = state.probe?.hasFailed(at: now) ?? false
+        guard silence >= configuration.silenceLimit || isCutOff else {
             state.silentSince = nil
-            return max(Self.secondLook, configuration.silenceLimit - silence)
+            let untilLook = configuration.silenceLimit - silence
+            return max(Self.secondLook, min(untilLook, state.probe?.untilNext(at: now) ?? untilLook))
         }
         let since = state.silentSince ?? now
         if since.duration(to: now) >= Self.secondLook {
-            throw AMQPError(code: .connection, message: "the broker was silent for \(silence)")
+            let reason =
+                isCutOff
+                ? "the broker's node does not reach the other nodes"
+                : "the broker was silent for \(silence)"
+            throw AMQPError(code: .connection, message: reason)
         }
         state.silentSince = since
         return Self.secondLook
@@ -242,18 +267,23 @@ package final class AMQPClient: AMQPTransport {
         // One broker refuses the name of a queue whose connection it has not given up. That keeps a second process of
         // the same id out. A cluster refuses it also after the loss of the queue's node, perhaps for ever.
         let suffix = "." + String(UInt64.random(in: 0...UInt64.max), radix: 36)
-        let names = configuration.addresses.count > 1 ? topology.exclusiveNames(endingWith: suffix) : [:]
+        let hasOthers = configuration.addresses.count > 1
+        let names = hasOthers ? topology.exclusiveNames(endingWith: suffix) : [:]
+        // A node that hangs must not hold a client for long that could connect to another one.
+        let limit = hasOthers ? min(state.schedule.patience, configuration.callLimit) : configuration.callLimit
         do throws(AMQPError) {
             let connection = try AMQPConnection(
-                configuration, at: address, generation: state.generation, watchdog: watchdog)
+                configuration, at: address, generation: state.generation, watchdog: watchdog, limit: limit)
             try connection.declare(topology.renaming(names), as: configuration.queueType)
             try connection.consume(consumptions.map { $0.renaming(names) })
+            connection.limitCalls(to: configuration.callLimit)
             watchdog.expect(by: nil)
             state.connection = connection
             state.settlements = SettlementLedger()
             state.silentSince = nil
             state.lastTurn = .now
             state.connectedAt = .now
+            state.probe = configuration.probe.map { _ in QuorumProbe(now: .now) }
             shared.withLock { shared in
                 shared.isUp = true
                 shared.isBlocked = false
@@ -447,6 +477,10 @@ struct ReconnectSchedule {
         failures += 1
         return limit / 2 + limit / 2 * random
     }
+
+    /// How long an attempt may last where another address is next: 1 s at first, twice as long after each failed
+    /// attempt. The loss of a connection counts as the first failure here.
+    var patience: Duration { .seconds(1 << min(max(failures - 1, 0), 10)) }
 
     /// Resets the pauses after a successful connection.
     mutating func succeeded() { failures = 0 }

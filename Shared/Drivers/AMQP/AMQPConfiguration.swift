@@ -18,6 +18,9 @@ package struct AMQPConfiguration: Sendable {
     package var heartbeat: Duration
     /// The client drops a broker that is silent for this time.
     var silenceLimit: Duration { heartbeat * 3 / 2 }
+    /// A route to a quorum queue, by which the client finds out that its node has lost the other nodes of a cluster.
+    /// The queue must exist and drop old messages. A nil value means: no probes.
+    package var probe: AMQPRoute?
     /// The longest call of the C library. After it, the socket is shut down: the library can block without limit when
     /// the broker does not read.
     package var callLimit: Duration
@@ -31,7 +34,7 @@ package struct AMQPConfiguration: Sendable {
     package init(
         addresses: [ServerAddress], user: String, password: String, virtualHost: String = "/",
         security: AMQPSecurity? = nil, queueType: AMQPQueueType = .classic, connectionName: String = "mss",
-        heartbeat: Duration = .seconds(10), callLimit: Duration = .seconds(5),
+        heartbeat: Duration = .seconds(10), probe: AMQPRoute? = nil, callLimit: Duration = .seconds(5),
         waitingBytesMax: Int = 16 << 20, packedBodyBytes: Int = 60_000, drainLimit: Duration = .seconds(5)
     ) {
         self.addresses = addresses
@@ -42,6 +45,7 @@ package struct AMQPConfiguration: Sendable {
         self.queueType = queueType
         self.connectionName = connectionName
         self.heartbeat = heartbeat
+        self.probe = probe
         self.callLimit = callLimit
         self.waitingBytesMax = waitingBytesMax
         self.packedBodyBytes = packedBodyBytes

@@ -29,13 +29,18 @@ final class AMQPConnection {
     let descriptor: Int32
 
     /// Connects to one of the broker's addresses and logs in.
+    ///
+    /// - Parameter limit: of the whole, and of each later call until ``limitCalls(to:)``; nil: the configuration's.
     init(
-        _ configuration: AMQPConfiguration, at address: ServerAddress, generation: UInt64, watchdog: Watchdog
+        _ configuration: AMQPConfiguration, at address: ServerAddress, generation: UInt64, watchdog: Watchdog,
+        limit callLimit: Duration? = nil
     ) throws(AMQPError) {
         guard let state = amqp_new_connection() else {
             throw AMQPError(code: .connection, message: "out of memory")
         }
-        var limit = timeval(configuration.callLimit)
+        let callLimit = callLimit ?? configuration.callLimit
+        let deadline = ContinuousClock.now + callLimit
+        var limit = timeval(callLimit)
         do throws(AMQPError) {
             let socket = try Self.socket(state, configuration.security)
             let status = amqp_socket_open_noblock(socket, address.host, Int32(address.port), &limit)
@@ -51,11 +56,17 @@ final class AMQPConnection {
         self.watchdog = watchdog
         descriptor = amqp_get_sockfd(state)
         watchdog.attach(descriptor)
-        watchdog.expect(by: .now + configuration.callLimit)
+        watchdog.expect(by: deadline)
         var milliseconds: UInt32 = 5_000
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, &milliseconds, 4)
-        amqp_set_rpc_timeout(state, &limit)
+        limitCalls(to: callLimit)
         try logIn(configuration)
+    }
+
+    /// Sets how long a call waits for its answer.
+    func limitCalls(to limit: Duration) {
+        var limit = timeval(limit)
+        amqp_set_rpc_timeout(state, &limit)
     }
 
     deinit {

@@ -92,7 +92,7 @@ package struct BrokerDefinitions: Encodable {
             let (configure, write, read) = tier.permissions
             return Permission(user: tier.rawValue, vhost: virtualHost, configure: configure, write: write, read: read)
         }
-        let durable = [Topology.factsQueue, Topology.deadFactsQueue]
+        let durable = [Topology.factsQueue, Topology.deadFactsQueue, Topology.probeQueue]
         let direct =
             CommandQueue.allCases.map(\.exchange) + durable.map(Topology.exchange)
             + AnswerExchange.allCases.map(\.rawValue) + [Topology.noticesExchange]
@@ -111,6 +111,9 @@ package struct BrokerDefinitions: Encodable {
                     "x-dead-letter-exchange": .text(Topology.exchange(to: Topology.deadFactsQueue)),
                     "x-dead-letter-routing-key": .text(""),
                 ].merging(type) { $1 }), Queue(name: Topology.deadFactsQueue, vhost: virtualHost, arguments: type),
+            Queue(
+                name: Topology.probeQueue, vhost: virtualHost,
+                arguments: ["x-max-length": .number(1), "x-queue-type": .text("quorum")]),
         ]
         bindings = durable.map { Binding(source: Topology.exchange(to: $0), vhost: virtualHost, destination: $0) }
     }

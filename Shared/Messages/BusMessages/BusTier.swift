@@ -67,7 +67,7 @@ package enum BusTier: String, Sendable, CaseIterable {
     /// exchange.
     package var permissions: (configure: String, write: String, read: String) {
         let own = consumes.map(\.rawValue).map(Self.exactly) + listens.map { Self.exactly($0 + ".") + ".+" }
-        let written = sends.map(\.exchange) + publishes + counts
+        let written = sends.map(\.exchange) + publishes + counts + [Topology.exchange(to: Topology.probeQueue)]
         let others: [String] =
             switch self {
             case .gateway: [Topology.everyGatewayExchange]

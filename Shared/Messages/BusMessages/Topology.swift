@@ -88,6 +88,9 @@ package enum Topology {
     /// The queue for rejected facts.
     package static let deadFactsQueue = "mss.facts.dead"
 
+    /// The queue to which clients of a cluster send probes. Nobody reads it, and it keeps one message.
+    package static let probeQueue = "mss.probe"
+
     /// Queues with competing consumers. A waiting body is work that no process has taken.
     package static let sharedQueues = CommandQueue.allCases.map(\.rawValue) + [factsQueue, deadFactsQueue]
 

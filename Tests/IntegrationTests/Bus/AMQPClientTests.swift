@@ -130,6 +130,37 @@ struct AMQPClientTests {
         try OwnBroker.delete(queue, at: server)
     }
 
+    // A broker without a cluster cannot lose its other nodes. It refuses probes here instead of not confirming them.
+    @Test("R10: a client whose probes are not confirmed connects anew; one whose probes are confirmed stays")
+    func probes() async throws {
+        func connections(keeping maxLength: Int, for duration: Duration) async throws -> Int {
+            let probed = "\(queue)-probe-\(maxLength)"
+            var server = AMQPConfiguration(
+                host: "127.0.0.1", port: TestBroker.port ?? 0, user: "guest", password: "guest")
+            let broker = TestBroker("\(queue)-\(maxLength)")
+            let watchdog = Watchdog()
+            defer { watchdog.stop() }
+            let connection = try AMQPConnection(server, at: server.addresses[0], generation: 1, watchdog: watchdog)
+            try connection.declare(
+                AMQPTopology(queues: [
+                    AMQPQueue(name: probed, durable: true, exclusive: false, autoDelete: false, maxLength: maxLength)
+                ]))
+            connection.close()
+            server.probe = TestBroker.route(to: probed)
+            try await broker.serving(at: server) { _ in
+                let start = ContinuousClock.now
+                try await eventually("the end", within: .seconds(20)) { start.duration(to: .now) > duration }
+            }
+            try OwnBroker.delete(probed, at: server)
+            return broker.connections
+        }
+        // The limit counts anew for each connection, so the second one lasts beyond 6 s.
+        async let refused = connections(keeping: 0, for: .seconds(6))
+        async let confirmed = connections(keeping: 1_000, for: .seconds(6))
+        #expect(try await refused == 2)
+        #expect(try await confirmed == 1)
+    }
+
     @Test("in a cluster a new connection gets a queue of its own while an earlier connection is still held")
     func heldQueue() async throws {
         let node = ServerAddress(host: "127.0.0.1", port: TestBroker.port ?? 0)

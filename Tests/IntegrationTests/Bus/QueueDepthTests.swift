@@ -2,6 +2,7 @@ import BusMessages
 import Foundation
 import Logging
 import ServiceKit
+import Synchronization
 import TestSupport
 import Testing
 
@@ -103,6 +104,34 @@ struct QueueDepthTests {
                 #expect(try await tool.queueDepths()["mss.facts.dead"]?.messages == 0)
                 group.cancelAll()
             }
+        }
+    }
+
+    @Test("R10: the broker confirms the probes of a tier, one after the other") func probes() async throws {
+        try await OwnBroker.with { broker in
+            var configuration = AMQPConfiguration(
+                host: "127.0.0.1", port: broker.port, user: BusTier.statistics.rawValue, password: "test")
+            configuration.probe = AMQPRoute(
+                exchange: Topology.exchange(to: Topology.probeQueue), routingKey: "", expiration: nil,
+                isPersistent: false, isMandatory: true, replyTo: nil)
+            let connects = Atomic<Int>(0)
+            let returned = Atomic<Int>(0)
+            let written = Atomic<Int>(0)
+            let client = AMQPClient(
+                configuration: configuration, topology: AMQPTopology(), consumptions: [],
+                events: AMQPEvents(
+                    onConnected: { connects.add(1, ordering: .relaxed) }, onDisconnected: {},
+                    onReturned: { _, _ in returned.add(1, ordering: .relaxed) },
+                    onTraffic: { count, _ in written.add(count, ordering: .relaxed) }),
+                logger: Logger(label: "test"))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await client.run() }
+                // Each probe is sent after the confirmation of the one before.
+                try await eventually("eight probes", within: .seconds(30)) { written.load(ordering: .relaxed) >= 8 }
+                group.cancelAll()
+            }
+            #expect(connects.load(ordering: .relaxed) == 1)
+            #expect(returned.load(ordering: .relaxed) == 0)
         }
     }
 

@@ -1,3 +1,4 @@
+import AMQP
 import ConnectionThread
 import Foundation
 import Testing
@@ -97,6 +98,8 @@ struct StartRulesTests {
             let settings = try Settings(
                 Self.keys, environment: Self.good.merging(["MSS_AMQP_HOST": text, "MSS_POSTGRES_HOST": text]) { $1 })
             let broker = ProcessSettings.amqpAddresses(settings).map(\.description)
+            let configuration = AMQPConfiguration(settings, connectionName: "test")
+            #expect((configuration.probe != nil) == (broker.count > 1), "R10: only a cluster is probed")
             #expect(
                 PostgresSettings.addresses(settings).map(\.host) == ProcessSettings.amqpAddresses(settings).map(\.host))
             return broker

@@ -94,6 +94,11 @@ extension AMQPRoute {
         exchange: Topology.reportsExchange, routingKey: "", expiration: ProcessReportTable.lifetime,
         isPersistent: false, isMandatory: false, replyTo: nil)
 
+    /// Mandatory, because the broker confirms a message that reaches no queue.
+    static let probe = AMQPRoute(
+        exchange: Topology.exchange(to: Topology.probeQueue), routingKey: "", expiration: nil, isPersistent: false,
+        isMandatory: true, replyTo: nil)
+
     static let facts = AMQPRoute(
         exchange: Topology.exchange(to: Topology.factsQueue), routingKey: "", expiration: nil, isPersistent: true,
         isMandatory: true, replyTo: nil)

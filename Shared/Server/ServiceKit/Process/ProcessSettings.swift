@@ -65,8 +65,8 @@ package enum ProcessSettings {
 extension AMQPConfiguration {
     /// The broker as the settings name it.
     ///
-    /// With several nodes the heartbeat is shorter, so that a node that hangs is given up after 3 s. A wrong guess fails
-    /// the open requests, and costs a connect to another node.
+    /// With several nodes the heartbeat is shorter, so that a node that hangs is given up after 3 s, and probes find a
+    /// node that has lost the others. A wrong guess fails the open requests, and costs a connect to another node.
     package init(_ settings: Settings, connectionName: String) {
         let addresses = ProcessSettings.amqpAddresses(settings)
         self.init(
@@ -79,6 +79,7 @@ extension AMQPConfiguration {
                     certificateFile: settings[ProcessSettings.amqpCertificateFile],
                     privateKeyFile: settings[ProcessSettings.amqpPrivateKeyFile]),
             queueType: AMQPQueueType(rawValue: settings[ProcessSettings.amqpQueueType]) ?? .classic,
-            connectionName: connectionName, heartbeat: addresses.count > 1 ? .seconds(2) : .seconds(10))
+            connectionName: connectionName, heartbeat: addresses.count > 1 ? .seconds(2) : .seconds(10),
+            probe: addresses.count > 1 ? .probe : nil)
     }
 }
