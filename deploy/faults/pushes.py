@@ -98,11 +98,12 @@ class Backend:
         pause = self.options.workers / self.options.rate
         # The workers take turns.
         due = time.monotonic() + number / self.options.rate
-        await asyncio.sleep(number / self.options.rate)
-        while not self.is_stopping:
+        while True:
+            await asyncio.sleep(max(0, due - time.monotonic()))
+            if self.is_stopping:
+                return
             await self.push(connection, next(self.numbers))
             due = max(due + pause, time.monotonic() - pause)
-            await asyncio.sleep(max(0, due - time.monotonic()))
 
     async def push(self, connection, number):
         user = f"{self.options.prefix}-{number % self.options.users}"

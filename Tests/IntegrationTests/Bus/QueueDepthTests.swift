@@ -1,12 +1,12 @@
 import BusMessages
 import Foundation
 import Logging
-import ServiceKit
 import Synchronization
 import TestSupport
 import Testing
 
 @testable import AMQP
+@testable import ServiceKit
 
 @Suite("Depths of queues", .enabled(if: TestBroker.port != nil, "needs MSS_TEST_AMQP_PORT"))
 struct QueueDepthTests {
@@ -111,9 +111,7 @@ struct QueueDepthTests {
         try await OwnBroker.with { broker in
             var configuration = AMQPConfiguration(
                 host: "127.0.0.1", port: broker.port, user: BusTier.statistics.rawValue, password: "test")
-            configuration.probe = AMQPRoute(
-                exchange: Topology.exchange(to: Topology.probeQueue), routingKey: "", expiration: nil,
-                isPersistent: false, isMandatory: true, replyTo: nil)
+            configuration.probe = .probe
             let connects = Atomic<Int>(0)
             let returned = Atomic<Int>(0)
             let written = Atomic<Int>(0)
