@@ -10,10 +10,6 @@ import SyncStore
 
 /// Consumes every command queue of the oplog writer, and runs the store workers of each queue.
 struct OplogWriterService: Service {
-    /// Bodies per queue that RabbitMQ delivers before their acknowledgement: those that the store workers process, and
-    /// those that are ready for them.
-    private static let prefetch: UInt16 = 256
-
     private let bus: MessageBus
     private let runWorkers: [@Sendable () async -> Void]
     private let outcomes: OutcomeRecorder
@@ -28,7 +24,7 @@ struct OplogWriterService: Service {
         var finishing: [@Sendable () -> Void] = []
         func consume<Handler: CommandHandler>(by work: WorkQueues<Handler>) -> WorkQueues<Handler> {
             consumptions.append(
-                AMQPConsumption(queue: Handler.queue.rawValue, prefetch: Self.prefetch) { work.add($0) })
+                AMQPConsumption(queue: Handler.queue.rawValue, prefetch: Handler.prefetch) { work.add($0) })
             finishing.append { work.finish() }
             return work
         }

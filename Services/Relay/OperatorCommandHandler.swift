@@ -11,6 +11,7 @@ struct OperatorCommandHandler: CommandHandler {
     typealias Command = Mss_Bus_V1_RelayCommand
 
     static let queue = CommandQueue.relay
+    static let prefetch: UInt16 = 64
     static let groupBodies = 8
     private static let limit = Duration.seconds(5)
     /// The number of days with figures.

@@ -13,8 +13,6 @@ import TenantCalls
 
 /// Runs the parts of the relay: the intake of operations, the calls of tenants, and the commands of operators.
 struct RelayService: Service {
-    /// Bodies per queue that RabbitMQ delivers before their acknowledgement.
-    private static let prefetch: UInt16 = 64
     /// The longest wait at shutdown for calls and pushes that are in flight.
     private static let drainLimit = Duration.seconds(8)
 
@@ -34,10 +32,11 @@ struct RelayService: Service {
         let ring = settings[KeyRingSetting.sealing(for: .callout)]
         let keys = OpenedKeys(ring: ring)
         let consumptions = [
-            AMQPConsumption(queue: CommandQueue.submit.rawValue, prefetch: Self.prefetch) { [submitted] in
+            AMQPConsumption(queue: CommandQueue.submit.rawValue, prefetch: SubmitHandler.prefetch) { [submitted] in
                 submitted.add($0)
             },
-            AMQPConsumption(queue: CommandQueue.relay.rawValue, prefetch: Self.prefetch) { [operatorCommands] in
+            AMQPConsumption(queue: CommandQueue.relay.rawValue, prefetch: OperatorCommandHandler.prefetch) {
+                [operatorCommands] in
                 operatorCommands.add($0)
             },
         ]

@@ -14,6 +14,7 @@ struct SubmitHandler: CommandHandler {
     typealias Command = Mss_Bus_V1_SubmitCommand
 
     static let queue = CommandQueue.submit
+    static let prefetch: UInt16 = 64
     static let groupBodies = 32
     private static let limit = Duration.seconds(5)
 

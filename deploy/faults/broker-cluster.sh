@@ -7,8 +7,8 @@
 #               reaches all three nodes meanwhile
 #   roll        it is stopped and started, as for an upgrade
 # Each push that was answered reaches its device, once and in order. Prints for each fault the longest time without an
-# answer and the slowest call, and fails above 5 s. Release build, root, a stack and networks of its own that are gone
-# afterwards.
+# answer and the slowest call, and fails above 5 s, or when a connected device counted as offline (NOT_ONLINE). Release
+# build, root, a stack and networks of its own that are gone afterwards.
 #   broker-cluster.sh [FAULT…]     all four by default
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -107,5 +107,5 @@ stop_pushing
 # When the run has failed, these logs stay with the others.
 for node in 1 2 3; do cp -r "$stack/rabbitmq/$node/log" "$stack/log/broker-$node"; done
 check_pushes --devices "$devices"
-python3 "$faults/pushes.py" gaps "$notes" --limit 5 --limited kill,freeze,partition,roll < "$instants" ||
-    complain "a gap was too long"
+python3 "$faults/pushes.py" gaps "$notes" --limit 5 --limited kill,freeze,partition,roll --not-online 0 \
+    < "$instants" || complain "a gap was too long, or connected devices counted as offline"

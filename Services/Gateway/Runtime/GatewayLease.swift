@@ -20,12 +20,35 @@ final class GatewayLease: Service, Sendable {
         var controlVersion: Int64 = 0
         /// The database's snapshot when the lease was given.
         var snapshot = ""
-        /// The last request failed.
-        var needsRetry = false
+        /// When the last request was sent.
+        var sentAt: ContinuousClock.Instant?
+        /// A request is due before the interval of renewals is over: the last one failed, or control data changed.
+        var isDue = false
+        /// Requests without a reply yet.
+        var inFlight = 0
+        /// Requests under an earlier lease are in flight. Each may give another new lease.
+        var isSettling = false
+
+        /// Whether a request may be sent now.
+        ///
+        /// A renewal does not wait for the reply to the one before: a writer that hangs, or a hung node of the broker,
+        /// may have taken it. Requests for a new lease replace each other's, so only one is in flight.
+        func maySend(at now: ContinuousClock.Instant) -> Bool {
+            let isHeld = until.map { now < $0 } ?? false
+            return inFlight < (isHeld && !isSettling ? 2 : 1)
+        }
+
+        /// Whether a request is due now.
+        func isDue(at now: ContinuousClock.Instant) -> Bool {
+            guard !isDue, let sentAt, let until, now < until else { return true }
+            return now >= sentAt + Limits.gatewayLeaseRenewal
+        }
     }
 
+    /// The interval of checks for a due request.
+    static let checkEvery = Duration.milliseconds(250)
+
     private let state = Mutex(State())
-    private let changes = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let gatewayID: String
     private let bus: MessageBus
     private let clock: ProcessClock
@@ -79,76 +102,88 @@ final class GatewayLease: Service, Sendable {
     }
 
     /// Renews the lease at once, so that the store learns of new control data before the next renewal.
-    func controlDataChanged() { changes.continuation.yield() }
+    func controlDataChanged() {
+        guard holds(at: clock.now()) else { return }
+        state.withLock { $0.isDue = true }
+        renewIfDue()
+    }
 
     func run() async throws {
-        await withTaskCancellationOrGracefulShutdownHandler {
-            await withDiscardingTaskGroup { group in
-                group.addTask {
-                    // Only a lease that holds: two concurrent requests for a new lease would replace each other's.
-                    for await _ in self.changes.stream where self.holds(at: self.clock.now()) { await self.renew() }
-                }
-                group.addTask {
-                    while !Task.isCancelled, !Task.isShuttingDownGracefully {
-                        await self.renew()
-                        try? await cancelWhenGracefulShutdown { try await Task.sleep(for: self.pause) }
-                    }
-                }
-            }
-        } onCancelOrGracefulShutdown: {
-            self.changes.continuation.finish()
+        while !Task.isCancelled, !Task.isShuttingDownGracefully {
+            renewIfDue()
+            try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.checkEvery) }
         }
     }
 
-    /// The time until the next renewal. It is shorter while there is no lease, and after a failed renewal: the database
-    /// may have failed over to a server that does not know the sessions.
-    var pause: Duration {
-        let needsRetry = state.withLock { $0.needsRetry }
-        return !needsRetry && holds(at: clock.now()) ? Limits.gatewayLeaseRenewal : .milliseconds(250)
-    }
-
-    /// Renews the lease, or requests a new one.
-    func renew() async {
-        let (requested, held, version, count) = (clock.now(), epoch, controlVersion(), sessions())
-        do throws(BusError) {
-            let reply = try await bus.request(
-                .lease, as: Mss_Bus_V1_SessionCommands.self
-            ) { [gatewayID] correlation in
-                .with {
-                    $0.correlation = correlation
-                    $0.renewLease.gatewayID = gatewayID
-                    $0.renewLease.epoch = held
-                    $0.renewLease.controlVersion = version
-                    $0.renewLease.sessions = UInt64(clamping: count)
-                }
-            }
-            guard case .lease(let lease)? = reply.body else { return }
-            apply(lease, requestedAt: requested)
-        } catch {
-            state.withLock { $0.needsRetry = true }
-            logger.warning("the lease of this gateway was not renewed; retrying", metadata: ["error": "\(error)"])
-        }
-    }
-
-    /// Applies the store's reply to a renewal.
+    /// Renews the lease, or requests a new one, if that is due and may be sent.
     ///
-    /// - Parameter requestedAt: the instant before the request was sent.
-    func apply(_ lease: Mss_Bus_V1_LeaseReply, requestedAt: ContinuousClock.Instant) {
-        let (isNew, isReplaced, hadEnded) = state.withLock { state in
-            let isNew = lease.epoch != state.epoch
-            let hadEnded = state.until.map { $0 <= clock.now() } ?? false
-            let isReplaced = isNew && state.until.map { requestedAt < $0 } ?? false
-            if isNew { (state.controlVersion, state.snapshot) = (lease.controlVersion, lease.snapshot) }
-            (state.epoch, state.until) = (lease.epoch, requestedAt + Limits.gatewayLease)
-            state.needsRetry = false
-            return (isNew, isReplaced, hadEnded)
+    /// A request is due a second after the last one. It is due at once without a lease and after a failed request: the
+    /// database may have failed over to a server that does not know the sessions.
+    func renewIfDue() {
+        let (requested, version, count) = (clock.now(), controlVersion(), sessions())
+        let held: Int64? = state.withLock { state in
+            guard state.isDue(at: requested), state.maySend(at: requested) else { return nil }
+            state.isDue = false
+            state.sentAt = requested
+            state.inFlight += 1
+            return state.epoch
         }
+        guard let held else { return }
+        bus.request(.lease, as: Mss_Bus_V1_SessionCommands.self) { correlation in
+            .with {
+                $0.correlation = correlation
+                $0.renewLease.gatewayID = gatewayID
+                $0.renewLease.epoch = held
+                $0.renewLease.controlVersion = version
+                $0.renewLease.sessions = UInt64(clamping: count)
+            }
+        } completion: { [weak self] result in
+            self?.complete(result, requestedAt: requested, under: held)
+        }
+    }
+
+    private func complete(
+        _ result: Result<Mss_Bus_V1_Reply, BusError>, requestedAt: ContinuousClock.Instant, under held: Int64
+    ) {
+        if case .success(let reply) = result, case .lease(let lease)? = reply.body {
+            apply(lease, requestedAt: requestedAt, under: held)
+        }
+        state.withLock { state in
+            state.inFlight -= 1
+            if state.inFlight == 0 { state.isSettling = false }
+            if case .failure = result { state.isDue = true }
+        }
+        if case .failure(let error) = result {
+            logger.warning("a renewal of the lease of this gateway failed; retrying", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// Applies the store's reply to a request.
+    ///
+    /// - Parameters:
+    ///   - requestedAt: the instant before the request was sent.
+    ///   - held: the epoch of the lease that the request was to renew; 0: of none.
+    func apply(_ lease: Mss_Bus_V1_LeaseReply, requestedAt: ContinuousClock.Instant, under held: Int64) {
+        let change: (isNew: Bool, isReplaced: Bool, isRegained: Bool)? = state.withLock { state in
+            // Two requests under one lease can give two new ones: the higher counts, whichever reply comes first.
+            guard held == state.epoch || lease.epoch > state.epoch else { return nil }
+            let (now, until, former) = (clock.now(), requestedAt + Limits.gatewayLease, state.until)
+            guard lease.epoch != state.epoch else {
+                state.until = max(until, former ?? until)
+                return (false, false, former.map { $0 <= now && now < until } ?? false)
+            }
+            (state.epoch, state.until) = (lease.epoch, until)
+            (state.controlVersion, state.snapshot) = (lease.controlVersion, lease.snapshot)
+            state.isSettling = true
+            return (true, former.map { requestedAt < $0 } ?? false, false)
+        }
+        guard let change else { return }
         onFleet(Rebalance.Fleet(gateways: Int(lease.gateways), sessions: Int(clamping: lease.sessions)))
-        guard isNew else {
-            if hadEnded { onRegained() }
+        guard change.isNew else {
+            if change.isRegained { onRegained() }
             return
         }
-        if isReplaced {
+        if change.isReplaced {
             logger.warning(
                 """
                 the lease of this gateway was replaced before its end: the database failed over, or another gateway \

@@ -212,7 +212,10 @@ struct LeaseHandler: CommandHandler {
     typealias Command = Mss_Bus_V1_SessionCommand
 
     static let queue = CommandQueue.lease
-    static let groupBodies = 16
+    /// A writer that hangs keeps the renewals that were delivered to it. So does a hung node of the broker, for each
+    /// writer that was connected to it. So a writer gets one at a time.
+    static let prefetch: UInt16 = 1
+    static let groupBodies = 1
 
     let sessions: SessionHandler
 

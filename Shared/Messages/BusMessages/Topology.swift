@@ -38,7 +38,7 @@ package enum CommandQueue: String, Sendable, CaseIterable {
         switch self {
         case .append: .milliseconds(2_500)
         case .admission: .milliseconds(1_500)
-        case .lease: Limits.gatewayLeaseRenewal
+        case .lease: .seconds(2)
         case .session, .fetch, .ack, .control, .snapshot, .operation, .people, .submit, .relay: .seconds(5)
         case .validate: .seconds(8)
         }

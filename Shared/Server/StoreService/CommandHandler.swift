@@ -25,6 +25,9 @@ package protocol CommandHandler: Sendable {
     associatedtype Command: BusCommand
     /// The queue of the commands. Its time-out bounds the age of a command without a deadline.
     static var queue: CommandQueue { get }
+    /// Bodies that RabbitMQ delivers before their acknowledgement: those that the store workers process, and those that
+    /// are ready for them; 256 by default.
+    static var prefetch: UInt16 { get }
     /// The largest number of bodies in one group.
     static var groupBodies: Int { get }
     /// The commands of a body; nil if the body is not readable as this kind of command.
@@ -41,6 +44,8 @@ package protocol CommandHandler: Sendable {
 }
 
 extension CommandHandler {
+    package static var prefetch: UInt16 { 256 }
+
     package static func connection(
         _ configuration: PostgresConfiguration, stores: StoreLayout?, logger: Logger
     ) -> PostgresConnection {

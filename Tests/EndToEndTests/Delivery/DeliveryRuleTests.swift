@@ -65,6 +65,31 @@ extension RunningSystem {
             }
         }
 
+        @Test("R8: while a writer is paused, the gateways keep their leases: no connected device counts as offline")
+        func pausedWriter() async throws {
+            let users = ["paused-writer-0", "paused-writer-1"]
+            let devices = users.map { TestDevice(stack, user: $0, device: "\($0)-d") }
+            let writer = try stack.process("writer-0")
+            try await devices[0].connected(gateway: 0) {
+                try await devices[1].connected(gateway: 1) {
+                    var messages: [[String?]] = [[], []]
+                    writer.signal(SIGSTOP)
+                    defer { writer.signal(SIGCONT) }
+                    // Longer than a lease and the time until the other writer removes it.
+                    let end = ContinuousClock.now + .seconds(12)
+                    while ContinuousClock.now < end {
+                        for (number, user) in users.enumerated() {
+                            let id = "\(user)-\(messages[number].count)"
+                            messages[number].append(await caller.call("UCHAT", to: user, id: id, payload: id)?.msg)
+                        }
+                    }
+                    for answers in messages {
+                        #expect(answers.contains("SUCCESS") && !answers.contains("NOT_ONLINE"), "\(answers)")
+                    }
+                }
+            }
+        }
+
         @Test("V2: a tenant behind a mobile gateway is called through it: valid sessions receive, others do not")
         func mobileGateway() async throws {
             var caller = caller

@@ -38,15 +38,16 @@ final class HandlerBench {
     private let socket = Socket()
     private var version: Int64 = 0
 
-    /// Makes a gateway with a lease of an hour.
+    /// Makes a gateway with a lease.
     ///
     /// - Parameters:
     ///   - isMQTT: whether the device is an MQTT client.
     ///   - recorder: receives the messages that the gateway sends. A nil value means: the broker is unavailable.
     ///   - clock: the gateway's clocks.
+    ///   - leasedAt: when the lease was requested; an hour from now by default, so that it does not end.
     init(
         _ configurations: [SyncConfiguration], isMQTT: Bool = false, over recorder: BusRecorder? = nil,
-        clock: ProcessClock = .system
+        clock: ProcessClock = .system, leasedAt: ContinuousClock.Instant = .now + .seconds(3_600)
     ) throws {
         let bridge = isMQTT ? MQTTBridge(now: { ProcessClock.system.wallTime() }) : nil
         let context = try GatewaySocketFixture.context()
@@ -62,7 +63,7 @@ final class HandlerBench {
             ring: KeyRing.empty.sealing(for: .device), control: control, clock: clock, logger: context.logger)
         lease = runtime.makeLease()
         handler = DeviceHandler(gateway: runtime, number: 1, transport: bridge, acceptedAt: .now)
-        lease.apply(.with { $0.epoch = 1 }, requestedAt: .now + .seconds(3_600))
+        lease.apply(.with { $0.epoch = 1 }, requestedAt: leasedAt, under: 0)
         setConfigurations(configurations)
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
         try channel.pipeline.syncOperations.addHandler(socket)

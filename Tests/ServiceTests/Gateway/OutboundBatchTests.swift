@@ -2,9 +2,11 @@ import BusMessages
 import DeviceProtocol
 import SwiftProtobuf
 import SyncModel
+import Synchronization
 import Testing
 
 @testable import Gateway
+@testable import ServiceKit
 
 private typealias Bench = SessionBench
 
@@ -19,8 +21,8 @@ private typealias Bench = SessionBench
 
     /// A session with channel 3 (Sync ID B), of which a page waits to be written, and channel 4 (C), whose page is
     /// requested.
-    private static func waiting() throws -> HandlerBench {
-        let bench = try HandlerBench([Bench.configuration("B"), Bench.configuration("C")])
+    private static func waiting(clock: ProcessClock = .system) throws -> HandlerBench {
+        let bench = try HandlerBench([Bench.configuration("B"), Bench.configuration("C")], clock: clock)
         try bench.open([("B", 3, 1, 0), ("C", 4, 1, 0)])
         bench.handle(.fetched(page([1]), channelID: 3))
         #expect(try bench.pushed().isEmpty)
@@ -90,8 +92,10 @@ private typealias Bench = SessionBench
     }
 
     @Test("fencing: data that waits when the lease ends is not written") func leaseEnds() throws {
-        let bench = try Self.waiting()
-        bench.lease.apply(.with { $0.epoch = 1 }, requestedAt: .now - .seconds(60))
+        let passed = Mutex(Duration.zero)
+        let clock = ProcessClock(now: { .now + passed.withLock { $0 } }, wallTime: ProcessClock.system.wallTime)
+        let bench = try Self.waiting(clock: clock)
+        passed.withLock { $0 = .seconds(7_200) }
         bench.turn()
         #expect(try bench.pushed().isEmpty)
     }

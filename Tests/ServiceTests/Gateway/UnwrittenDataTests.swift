@@ -124,9 +124,8 @@ private typealias Bench = SessionBench
     func pausedBeforeWrite() throws {
         let pause = Mutex(Duration.zero)
         let clock = ProcessClock(now: { .now + pause.withLock { $0 } }, wallTime: ProcessClock.system.wallTime)
-        let bench = try HandlerBench([Bench.configuration("B")], clock: clock)
+        let bench = try HandlerBench([Bench.configuration("B")], clock: clock, leasedAt: .now)
         try bench.open([("B", 3, 0, 0)])
-        bench.lease.apply(.with { $0.epoch = 1 }, requestedAt: .now)
         let handler = bench.session.handler.value
         guard case .noticed(let notice) = Self.notice(after: 0, Self.pushes(1...2)) else { return }
         _ = handler.process(notice, in: bench.runtime.contexts.make())

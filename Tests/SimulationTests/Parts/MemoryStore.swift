@@ -394,7 +394,7 @@ struct MemoryStore {
         // A stored lease does not end by the database's clock.
         if var lease = leases[gatewayID], lease.epoch == epoch {
             lease.renewals += 1
-            (lease.controlVersion, lease.sessions) = (version, count)
+            (lease.controlVersion, lease.sessions) = (max(version, lease.controlVersion), count)
             leases[gatewayID] = lease
             return DeviceSessionStore.Lease(
                 epoch: epoch, controlVersion: 0, gateways: leases.count,

@@ -140,7 +140,9 @@ final class SimulatedGateway: @unchecked Sendable {
         process.every(Self.sweepEvery) {
             simulation.begin { await runtime.sweep() }
         }
-        renew()
+        let lease = lease
+        lease.renewIfDue()
+        process.every(GatewayLease.checkEvery) { lease.renewIfDue() }
     }
 
     // MARK: Rules
@@ -166,17 +168,6 @@ final class SimulatedGateway: @unchecked Sendable {
     /// The gateway's configuration of a Sync ID, for checks.
     func rule(_ instanceID: InstanceID, _ bizType: BizType) -> SyncConfiguration? {
         directory.configuration(instanceID, bizType)
-    }
-
-    private func renew() {
-        let lease = lease
-        process.simulation.begin { [weak self] in
-            await lease.renew()
-            guard let self else { return }
-            process.simulation.after(lease.pause) { [weak self] in
-                self?.process.perform { [weak self] in self?.renew() }
-            }
-        }
     }
 
     // MARK: Devices

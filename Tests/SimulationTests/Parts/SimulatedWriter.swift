@@ -22,7 +22,6 @@ final class SimulatedWriter {
         let store: SimulatedDatabaseConnection
     }
 
-    private static let prefetch: UInt16 = 256
     let process: SimulatedProcess
     private let database: SimulatedDatabase
     private let inbox = Inbox()
@@ -46,7 +45,9 @@ final class SimulatedWriter {
         let queues: [CommandQueue] = [.append, .session, .lease, .fetch, .ack]
         let bus = MessageBus(
             consumptions: queues.map { [inbox] queue in
-                AMQPConsumption(queue: queue.rawValue, prefetch: Self.prefetch) { deliveries in
+                AMQPConsumption(
+                    queue: queue.rawValue, prefetch: queue == .lease ? LeaseHandler.prefetch : SessionHandler.prefetch
+                ) { deliveries in
                     inbox.waiting[queue, default: []] += deliveries
                     inbox.whenFilled(queue)
                 }

@@ -64,7 +64,7 @@ package enum Limits {
     /// The duration of a lease, from the moment of the gateway's request (Design.md#leases-and-fencing).
     package static let gatewayLease = Duration.seconds(6)
     /// The interval of lease renewals (Design.md#leases-and-fencing).
-    package static let gatewayLeaseRenewal = Duration.seconds(2)
+    package static let gatewayLeaseRenewal = Duration.seconds(1)
     /// The longest age of control data with which a process may accept calls. After this time a change is in force
     /// everywhere. Long enough for two lost replies.
     package static let controlAge = Duration.seconds(6)

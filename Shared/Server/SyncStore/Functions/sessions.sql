@@ -13,7 +13,9 @@ DECLARE
     new_epoch bigint;
     found_version bigint;
 BEGIN
-    UPDATE gateway SET renewals = renewals + 1, control_version = in_control_version, sessions = in_sessions
+    -- A renewal can come after a later one.
+    UPDATE gateway SET renewals = renewals + 1, control_version = greatest(control_version, in_control_version),
+        sessions = in_sessions
     WHERE gateway_id = in_gateway AND epoch = in_epoch;
     IF FOUND THEN
         RETURN QUERY SELECT in_epoch, 0::bigint, count(*), sum(g.sessions)::bigint, '' FROM gateway g;
