@@ -92,9 +92,8 @@ package struct BrokerDefinitions: Encodable {
             let (configure, write, read) = tier.permissions
             return Permission(user: tier.rawValue, vhost: virtualHost, configure: configure, write: write, read: read)
         }
-        let durable = [Topology.factsQueue, Topology.deadFactsQueue, Topology.probeQueue]
         let direct =
-            CommandQueue.allCases.map(\.exchange) + durable.map(Topology.exchange)
+            CommandQueue.allCases.map(\.exchange) + Topology.definedQueues.map(Topology.exchange)
             + AnswerExchange.allCases.map(\.rawValue) + [Topology.noticesExchange]
         exchanges =
             direct.map { Exchange(name: $0, vhost: virtualHost, type: "direct") }
@@ -115,7 +114,9 @@ package struct BrokerDefinitions: Encodable {
                 name: Topology.probeQueue, vhost: virtualHost,
                 arguments: ["x-max-length": .number(1), "x-queue-type": .text("quorum")]),
         ]
-        bindings = durable.map { Binding(source: Topology.exchange(to: $0), vhost: virtualHost, destination: $0) }
+        bindings = Topology.definedQueues.map {
+            Binding(source: Topology.exchange(to: $0), vhost: virtualHost, destination: $0)
+        }
     }
 
     /// The file's text.

@@ -91,6 +91,9 @@ package enum Topology {
     /// The queue to which clients of a cluster send probes. Nobody reads it, and it keeps one message.
     package static let probeQueue = "mss.probe"
 
+    /// The queues in the definitions of the broker. Consumers declare the command queues.
+    package static let definedQueues = [factsQueue, deadFactsQueue, probeQueue]
+
     /// Queues with competing consumers. A waiting body is work that no process has taken.
     package static let sharedQueues = CommandQueue.allCases.map(\.rawValue) + [factsQueue, deadFactsQueue]
 

@@ -77,14 +77,14 @@ struct BrokerRightsTests {
     private static func checkRows() throws {
         let exchanges =
             CommandQueue.allCases.map(\.exchange) + AnswerExchange.allCases.map(\.rawValue)
-            + [Topology.factsQueue, Topology.deadFactsQueue, Topology.probeQueue].map(Topology.exchange)
+            + Topology.definedQueues.map(Topology.exchange)
             + [Topology.noticesExchange, Topology.everyGatewayExchange, Topology.controlChangesExchange]
             + [Topology.reportsExchange]
         #expect(Set(BrokerRightsMatrix.publish.keys) == Set(exchanges + [""]))
         #expect(Set(BrokerRightsMatrix.bind.keys) == Set(exchanges))
         let queues =
             CommandQueue.allCases.map(\.rawValue) + AnswerExchange.allCases.map { $0.queue(key: "x") }
-            + [Topology.factsQueue, Topology.deadFactsQueue, Topology.probeQueue]
+            + Topology.definedQueues
             + [Topology.noticesQueue(gatewayID: "x"), Topology.controlChangesQueue(processID: "x")]
             + [Topology.reportsQueue(processID: "x")]
         #expect(Set(BrokerRightsMatrix.consume.keys) == Set(queues))
