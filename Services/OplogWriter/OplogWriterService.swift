@@ -23,8 +23,7 @@ struct OplogWriterService: Service {
         var consumptions: [AMQPConsumption] = []
         var finishing: [@Sendable () -> Void] = []
         func consume<Handler: CommandHandler>(by work: WorkQueues<Handler>) -> WorkQueues<Handler> {
-            consumptions.append(
-                AMQPConsumption(queue: Handler.queue.rawValue, prefetch: Handler.prefetch) { work.add($0) })
+            consumptions.append(work.consumption)
             finishing.append { work.finish() }
             return work
         }

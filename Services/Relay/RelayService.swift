@@ -1,6 +1,4 @@
-import AMQP
 import BackendCalls
-import BusMessages
 import Credentials
 import Logging
 import PostgreSQL
@@ -31,15 +29,7 @@ struct RelayService: Service {
         let (settings, logger) = (context.settings, context.logger)
         let ring = settings[KeyRingSetting.sealing(for: .callout)]
         let keys = OpenedKeys(ring: ring)
-        let consumptions = [
-            AMQPConsumption(queue: CommandQueue.submit.rawValue, prefetch: SubmitHandler.prefetch) { [submitted] in
-                submitted.add($0)
-            },
-            AMQPConsumption(queue: CommandQueue.relay.rawValue, prefetch: OperatorCommandHandler.prefetch) {
-                [operatorCommands] in
-                operatorCommands.add($0)
-            },
-        ]
+        let consumptions = [submitted.consumption, operatorCommands.consumption]
         let control = ControlConnection(context, keysFor: .callout, consumptions: consumptions) { [events] in
             keys.forgetAll()
             events.add(.tick)

@@ -105,8 +105,7 @@ struct BusEnvelopeTests {
         let file = ProjectFolder.url.appending(path: "Shared/Messages/BusMessages/BusMessages.md")
         let text = try String(contentsOf: file, encoding: .utf8)
         let named = Set(text.matches(of: /`(mss\.[a-z.]+)`/).map { String($0.1) })
-        let queues =
-            CommandQueue.allCases.map(\.rawValue) + Topology.definedQueues
+        let queues = CommandQueue.allCases.map(\.rawValue) + Topology.definedQueues
         let exchanges =
             AnswerExchange.allCases.map(\.rawValue)
             + [Topology.noticesExchange, Topology.everyGatewayExchange, Topology.controlChangesExchange]

@@ -29,18 +29,20 @@ final class GatewayLease: Service, Sendable {
         /// Requests under an earlier lease are in flight. Each may give another new lease.
         var isSettling = false
 
+        /// Whether the lease has not ended at this instant.
+        func isHeld(at now: ContinuousClock.Instant) -> Bool { until.map { now < $0 } ?? false }
+
         /// Whether a request may be sent now.
         ///
         /// A renewal does not wait for the reply to the one before: a writer that hangs, or a hung node of the broker,
         /// may have taken it. Requests for a new lease replace each other's, so only one is in flight.
         func maySend(at now: ContinuousClock.Instant) -> Bool {
-            let isHeld = until.map { now < $0 } ?? false
-            return inFlight < (isHeld && !isSettling ? 2 : 1)
+            inFlight < (isHeld(at: now) && !isSettling ? 2 : 1)
         }
 
         /// Whether a request is due now.
         func isDue(at now: ContinuousClock.Instant) -> Bool {
-            guard !isDue, let sentAt, let until, now < until else { return true }
+            guard !isDue, let sentAt, isHeld(at: now) else { return true }
             return now >= sentAt + Limits.gatewayLeaseRenewal
         }
     }
@@ -97,8 +99,7 @@ final class GatewayLease: Service, Sendable {
     /// - Parameter controlVersion: of the control data for which the answer counts.
     func standing(at now: ContinuousClock.Instant, controlVersion: Int64) -> (epoch: Int64, holds: Bool) {
         let state = state.withLock { $0 }
-        let holds = state.until.map { now < $0 } ?? false && controlVersion >= state.controlVersion
-        return (state.epoch, holds)
+        return (state.epoch, state.isHeld(at: now) && controlVersion >= state.controlVersion)
     }
 
     /// Renews the lease at once, so that the store learns of new control data before the next renewal.
@@ -120,7 +121,7 @@ final class GatewayLease: Service, Sendable {
     /// A request is due a second after the last one. It is due at once without a lease and after a failed request: the
     /// database may have failed over to a server that does not know the sessions.
     func renewIfDue() {
-        let (requested, version, count) = (clock.now(), controlVersion(), sessions())
+        let requested = clock.now()
         let held: Int64? = state.withLock { state in
             guard state.isDue(at: requested), state.maySend(at: requested) else { return nil }
             state.isDue = false
@@ -129,6 +130,7 @@ final class GatewayLease: Service, Sendable {
             return state.epoch
         }
         guard let held else { return }
+        let (version, count) = (controlVersion(), sessions())
         bus.request(.lease, as: Mss_Bus_V1_SessionCommands.self) { correlation in
             .with {
                 $0.correlation = correlation

@@ -1,4 +1,5 @@
 package import AMQP
+import BusMessages
 package import ServiceKit
 package import SyncStore
 import Synchronization
@@ -61,6 +62,11 @@ package final class WorkQueues<Handler: CommandHandler>: Sendable {
             return
         }
         storeNumber = { Handler.storeNumber(of: $0, in: stores) }
+    }
+
+    /// Consumes the command queue into the work queues.
+    package var consumption: AMQPConsumption {
+        AMQPConsumption(queue: Handler.queue.rawValue, prefetch: Handler.prefetch) { self.add($0) }
     }
 
     /// Adds bodies in order. Callable from any thread; never blocks.

@@ -60,28 +60,17 @@ import Testing
 
     /// A lease over a recorder and on a clock that the test sets.
     private struct Bench {
-        private let passed: Passed
-        private let start: ContinuousClock.Instant
+        private let time = SteppedClock()
         let lease: GatewayLease
         let recorder = BusRecorder()
 
-        /// The time that has passed on the clock.
-        private final class Passed: Sendable {
-            let milliseconds = Mutex(0)
-        }
-
         init() throws {
-            let (passed, start) = (Passed(), ContinuousClock.now)
-            let clock = ProcessClock(
-                now: { start + .milliseconds(passed.milliseconds.withLock { $0 }) },
-                wallTime: ProcessClock.system.wallTime)
-            (self.passed, self.start) = (passed, start)
-            lease = try GatewayLeaseTests.lease(over: recorder.makeBus(clock: clock), clock: clock)
+            lease = try GatewayLeaseTests.lease(over: recorder.makeBus(clock: time.clock), clock: time.clock)
         }
 
         /// Sets the clock and returns the requests that are sent then.
         func requests(after milliseconds: Int) -> [Mss_Bus_V1_SessionCommand] {
-            passed.milliseconds.withLock { $0 = milliseconds }
+            time.set(.milliseconds(milliseconds))
             lease.renewIfDue()
             return recorder.takeCommands(to: .lease, as: Mss_Bus_V1_SessionCommands.self)
         }
@@ -106,7 +95,7 @@ import Testing
                 })
         }
 
-        func holds(after milliseconds: Int) -> Bool { lease.holds(at: start + .milliseconds(milliseconds)) }
+        func holds(after milliseconds: Int) -> Bool { lease.holds(at: time.start + .milliseconds(milliseconds)) }
     }
 
     @Test("R8: a lease is renewed every second; a renewal does not wait for the reply to the one before")

@@ -2,7 +2,6 @@ import BusMessages
 import DeviceProtocol
 import SwiftProtobuf
 import SyncModel
-import Synchronization
 import Testing
 
 @testable import Gateway
@@ -92,10 +91,9 @@ private typealias Bench = SessionBench
     }
 
     @Test("fencing: data that waits when the lease ends is not written") func leaseEnds() throws {
-        let passed = Mutex(Duration.zero)
-        let clock = ProcessClock(now: { .now + passed.withLock { $0 } }, wallTime: ProcessClock.system.wallTime)
-        let bench = try Self.waiting(clock: clock)
-        passed.withLock { $0 = .seconds(7_200) }
+        let time = SteppedClock()
+        let bench = try Self.waiting(clock: time.clock)
+        time.set(.seconds(7_200))
         bench.turn()
         #expect(try bench.pushed().isEmpty)
     }

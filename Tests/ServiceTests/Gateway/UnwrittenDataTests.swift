@@ -4,7 +4,6 @@ import NIOCore
 import ServiceKit
 import SwiftProtobuf
 import SyncModel
-import Synchronization
 import Testing
 
 @testable import Gateway
@@ -122,14 +121,13 @@ private typealias Bench = SessionBench
 
     @Test("R8: a gateway that was paused between check and write does not write after the end of its lease")
     func pausedBeforeWrite() throws {
-        let pause = Mutex(Duration.zero)
-        let clock = ProcessClock(now: { .now + pause.withLock { $0 } }, wallTime: ProcessClock.system.wallTime)
-        let bench = try HandlerBench([Bench.configuration("B")], clock: clock, leasedAt: .now)
+        let time = SteppedClock()
+        let bench = try HandlerBench([Bench.configuration("B")], clock: time.clock, leasedAt: time.start)
         try bench.open([("B", 3, 0, 0)])
         let handler = bench.session.handler.value
         guard case .noticed(let notice) = Self.notice(after: 0, Self.pushes(1...2)) else { return }
         _ = handler.process(notice, in: bench.runtime.contexts.make())
-        pause.withLock { $0 = Limits.gatewayLease }
+        time.set(Limits.gatewayLease)
         handler.endTurn()
         #expect(try bench.pushed().isEmpty)
     }

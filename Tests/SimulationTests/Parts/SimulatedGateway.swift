@@ -140,9 +140,8 @@ final class SimulatedGateway: @unchecked Sendable {
         process.every(Self.sweepEvery) {
             simulation.begin { await runtime.sweep() }
         }
-        let lease = lease
         lease.renewIfDue()
-        process.every(GatewayLease.checkEvery) { lease.renewIfDue() }
+        process.every(GatewayLease.checkEvery) { [lease] in lease.renewIfDue() }
     }
 
     // MARK: Rules

@@ -42,12 +42,13 @@ final class SimulatedWriter {
         let process = SimulatedProcess(name, number: number, in: broker.simulation)
         self.process = process
         self.database = database
-        let queues: [CommandQueue] = [.append, .session, .lease, .fetch, .ack]
+        let handlers: [any CommandHandler.Type] = [
+            AppendHandler.self, SessionHandler.self, LeaseHandler.self, PageHandler.self, AcknowledgementHandler.self,
+        ]
         let bus = MessageBus(
-            consumptions: queues.map { [inbox] queue in
-                AMQPConsumption(
-                    queue: queue.rawValue, prefetch: queue == .lease ? LeaseHandler.prefetch : SessionHandler.prefetch
-                ) { deliveries in
+            consumptions: handlers.map { [inbox] handler in
+                let queue = handler.queue
+                return AMQPConsumption(queue: queue.rawValue, prefetch: handler.prefetch) { deliveries in
                     inbox.waiting[queue, default: []] += deliveries
                     inbox.whenFilled(queue)
                 }
