@@ -81,7 +81,7 @@ extension DeviceSession {
         if eligibility.check.isNewToDevice(isValid) {
             let state = Mss_Device_V1_Packet.sessionState(
                 isValid: isValid, reason: isValid ? "" : reason, bindNumber: identity.bindNumber)
-            if registration.opensBind { verdicts.deferState(state) } else { actions.append(.send(state)) }
+            if registration.opensBind { verdicts.deferState(state) } else { actions.append(.answer(state)) }
         }
         guard registration.connectionEpoch > 0, !registration.isInFlight else {
             // The registration in flight does not carry it. The store is updated after its reply.

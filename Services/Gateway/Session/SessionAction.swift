@@ -8,7 +8,8 @@ enum SessionAction {
     case push(Mss_Device_V1_ChannelBatch, handedOut: [OplogID], channelID: Int64)
     /// Any other frame. It is sent after the batches before it.
     case send(Mss_Device_V1_Packet)
-    /// The answer to a request. It is sent without regard to waiting batches.
+    /// The answer to a request, or a new session state. It is sent at once: batches that wait for others of their frame
+    /// continue to wait (D5).
     case answer(Mss_Device_V1_Packet)
     /// Claim the nonce of the Connect. The outcome comes back as an event.
     case claim(NonceClaim)

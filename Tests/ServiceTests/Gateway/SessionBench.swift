@@ -188,7 +188,11 @@ extension [SessionAction] {
     var questions: Int { count { if case .validate = $0 { true } else { false } } }
     var states: [Mss_Device_V1_SessionState] {
         compactMap {
-            if case .send(let packet) = $0, case .sessionState(let state)? = packet.body { state } else { nil }
+            switch $0 {
+            case .send(let packet), .answer(let packet):
+                if case .sessionState(let state)? = packet.body { state } else { nil }
+            default: nil
+            }
         }
     }
     /// The lifetimes of valid verdicts that the session reports to the store.

@@ -255,6 +255,20 @@ private typealias Bench = SessionBench
         if case .caughtUp? = frames.last?.body {} else { Issue.record("no CaughtUp behind the data") }
     }
 
+    @Test("D5: a verdict between two pages of the backlog does not divide its frame", arguments: [true, false])
+    func verdictBetweenPages(isValid: Bool) throws {
+        let bench = try HandlerBench(
+            [Bench.configuration("B"), Bench.configuration("C"), Bench.configuration("D", checks: true)])
+        try bench.open([("B", 3, 2, 0), ("C", 4, 1, 0), ("D", 5, 1, 0)])
+        bench.handle(.fetched(Self.page(Self.pushes(1...2)), channelID: 3))
+        bench.handle(Self.verdict(isValid ? .valid : .invalid))
+        bench.handle(.fetched(Self.page([Self.oplog(1)]), channelID: 4))
+        bench.handle(.fetched(Self.page([Self.oplog(1)]), channelID: 5))
+        bench.turn()
+        let pushes = try bench.written().filter { !$0.push.batches.isEmpty }
+        #expect(pushes.map(\.push.batches.count) == (isValid ? [2, 1] : [2]), "the checked data follows its verdict")
+    }
+
     @Test(
         "V6, H7: data that the socket has not accepted is dropped with the connection", arguments: ["recall", "revoke"])
     func fullSocket(cause: String) throws {
