@@ -13,8 +13,8 @@ package final class AMQPClient: AMQPTransport {
         let complete: @Sendable (Result<[String: AMQPQueueDepth], AMQPError>) -> Void
     }
 
-    /// After this time, the end of a connection does not count as a failed attempt.
-    private static let steadyAfter = Duration.seconds(2)
+    /// After this time, the end of a connection does not count as a failed attempt. A first probe may wait as long.
+    private static let steadyAfter = QuorumProbe.firstLimit
     /// Maximum number of requests for queue depths that wait.
     private static let inquiriesMax = 100
 
@@ -178,7 +178,7 @@ package final class AMQPClient: AMQPTransport {
         var hasCancelled = false
         /// The broker's silence has passed the limit since this look.
         var silentSince: ContinuousClock.Instant?
-        /// Probes of this connection; nil without a route for them.
+        /// Probes of this connection, or of the last one; nil without a route for them.
         var probe: QuorumProbe?
 
         init(firstAddress: Int) { nextAddress = firstAddress }
@@ -187,12 +187,12 @@ package final class AMQPClient: AMQPTransport {
     /// One turn: connect if there is no connection, otherwise read and write until nothing is left.
     private func turn() -> ConnectionThread.Sleep {
         let state = served
-        let now = ContinuousClock.now
         let stopBy = shared.withLock { $0.stopBy }
         if state.connection == nil {
             if stopBy != nil { return stopped() }
-            if now >= state.connectAt { connect(state) }
+            if .now >= state.connectAt { connect(state) }
         }
+        let now = ContinuousClock.now
         var untilLook = configuration.heartbeat / 2
         do throws(AMQPError) {
             // During a pause of this process, the broker has redelivered the deliveries to other consumers.
@@ -283,7 +283,7 @@ package final class AMQPClient: AMQPTransport {
             state.silentSince = nil
             state.lastTurn = .now
             state.connectedAt = .now
-            state.probe = configuration.probe.map { _ in QuorumProbe(now: .now) }
+            state.probe = configuration.probe.map { _ in QuorumProbe(now: .now, after: state.probe) }
             shared.withLock { shared in
                 shared.isUp = true
                 shared.isBlocked = false
