@@ -58,6 +58,12 @@ package struct SecureServer: Sendable {
         }
     }
 
+    /// The variables for the scripts that run servers. SERVERS_ROOT is the folder with the servers of another suite of
+    /// Debian (deploy/scripts/servers-root.sh).
+    package static var environment: [String: String] {
+        ProcessInfo.processInfo.environment.filter { ["PATH", "SERVERS_ROOT"].contains($0.key) }
+    }
+
     /// Ends the server without blocking a thread that other tests need. RabbitMQ needs seconds to end by itself, and no
     /// test needs its data.
     package static func end(_ kind: Kind, _ process: ChildProcess) async throws {
@@ -86,8 +92,7 @@ package struct SecureServer: Sendable {
     }
 
     private func script(_ arguments: [String]) async throws {
-        let outcome = try await Command.run(
-            scriptFile, arguments, environment: ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? ""])
+        let outcome = try await Command.run(scriptFile, arguments, environment: Self.environment)
         guard outcome.status == 0 else { throw Failure("\(kind.rawValue).sh \(arguments): \(outcome.output)") }
     }
 }

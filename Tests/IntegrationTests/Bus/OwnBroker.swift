@@ -44,7 +44,7 @@ struct OwnBroker {
         try BrokerDefinitions(
             virtualHost: "/", passwordHashes: hashes, factsMax: factsMax, isReplicated: isReplicated
         ).json().write(to: definitions)
-        let environment = ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? "", "HOME": folder.path]
+        let environment = environment(of: folder)
         let made = try await Command.run(
             script, ["init", folder.path, "\(port)", definitions.path], environment: environment)
         guard made.status == 0 else { throw Failure("rabbitmq.sh init: \(made.output)") }
@@ -65,6 +65,10 @@ struct OwnBroker {
         if let failure { throw failure }
     }
 
+    private static func environment(of folder: URL) -> [String: String] {
+        SecureServer.environment.merging(["HOME": folder.path]) { $1 }
+    }
+
     /// Sends a signal to the node.
     func signal(_ number: Int32) { node.signal(number) }
 
@@ -72,7 +76,7 @@ struct OwnBroker {
     func control(_ arguments: String...) async throws {
         let done = try await Command.run(
             script, ["ctl", folder.path] + arguments,
-            environment: ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? "", "HOME": folder.path])
+            environment: Self.environment(of: folder))
         guard done.status == 0 else { throw Failure("\(arguments): \(done.output)") }
     }
 
