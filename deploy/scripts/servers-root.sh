@@ -18,4 +18,6 @@ for path in /proc /dev /sys /tmp "${TMPDIR:-/tmp}" "$PWD"; do
     mkdir -p "$SERVERS_ROOT$path"
     mount --rbind "$path" "$SERVERS_ROOT$path"
 done
+# RabbitMQ looks up the name of its machine for every connection. An answer from DNS that is lost would cost 5 s.
+mount --bind /etc/hosts "$SERVERS_ROOT/etc/hosts"
 exec "${@:2}"
