@@ -182,11 +182,16 @@ final class SimulatedService: @unchecked Sendable {
         finish()
     }
 
-    /// Runs until everything is delivered and confirmed, or until the time for healing is over.
+    /// Runs until everything is delivered and confirmed, or until the time for healing is over. A commit that hangs is
+    /// the last fault, so the time counts from its end.
     private func runUntilWhole() -> Bool {
-        simulation.run(for: Self.healsWithin) { [unowned self] in
-            simulation.eventCount % 50 == 0 && isWhole || simulation.eventCount >= Self.mostEvents
+        func run(for limit: Duration) -> Bool {
+            simulation.run(for: limit) { [unowned self] in
+                simulation.eventCount % 50 == 0 && isWhole || simulation.eventCount >= Self.mostEvents
+            }
         }
+        if run(for: Self.healsWithin) { return true }
+        return run(for: max(.zero, database.lastHangEnded + Self.healsWithin - simulation.elapsed))
     }
 
     /// Pushes without faults: each push must reach all its devices, and a push for one device exactly one.

@@ -23,6 +23,8 @@ final class SimulatedDatabase {
     /// The duration of the next append's commit.
     private var nextCommitTakes: Duration?
     private(set) var waitingCommits = 0
+    /// When the last commit that hung ended.
+    private(set) var lastHangEnded = Duration.zero
     /// Called when a commit succeeds after its process gave up.
     var whenCommitted: ([OplogStore.Append], [OplogStore.Appended?]) -> Void = { _, _ in }
     /// Called when a user's owner changes.
@@ -93,6 +95,7 @@ final class SimulatedDatabase {
             waitingCommits += 1
             simulation.after(delay) { [unowned self] in
                 waitingCommits -= 1
+                lastHangEnded = simulation.elapsed
                 // A crash or a failover ends open transactions.
                 guard self.life == life else { return }
                 let answers = store.append(pushes, at: began)
