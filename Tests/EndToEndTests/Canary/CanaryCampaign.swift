@@ -27,6 +27,11 @@ final class CanaryCampaign: Sendable {
     ]
     /// The Sync IDs for users, checked and unchecked.
     static let userTypes = ["CHAT"] + lifetimes.keys.sorted()
+    /// Every Sync ID.
+    static let bizTypes = userTypes + ["LOCK", "NEWS"]
+    /// The longest extension of a run that has not received data of every Sync ID. On a slow machine few binds last
+    /// long enough for a push that is not persistent.
+    private static let extensionMax = Duration.seconds(120)
 
     let stack: Stack
     let tenant = CanaryTenant()
@@ -43,6 +48,12 @@ final class CanaryCampaign: Sendable {
     var faults: [String] { found.withLock { $0 } }
 
     var tally: Tally { counts.withLock { $0 } }
+
+    /// The Sync IDs of which no data came. A connection counts when it has ended.
+    var missingTypes: [String] {
+        let received = tally.received.entriesOfType
+        return Self.bizTypes.filter { received[$0, default: 0] == 0 }
+    }
 
     /// Whether devices and callers must stop.
     var isOver: Bool { ends.withLock { $0 } }
@@ -70,7 +81,8 @@ final class CanaryCampaign: Sendable {
         }
     }
 
-    /// Runs until the devices have made this number of binds and the duration is over.
+    /// Runs until the devices have made this number of binds, the duration is over and data of every Sync ID came, if
+    /// it comes within the longest extension.
     func run(devices: Int, binds: Int, atLeast duration: Duration) async throws {
         try await tenant.start(port: stack.canaryTenantPort)
         try await setUp()
@@ -83,7 +95,10 @@ final class CanaryCampaign: Sendable {
             }
             for caller in 0..<4 { group.addTask { await self.push(caller: caller) } }
             group.addTask {
-                while ContinuousClock.now < deadline || self.tally.binds < binds, self.faults.isEmpty {
+                while ContinuousClock.now < deadline || self.tally.binds < binds
+                    || ContinuousClock.now < deadline + Self.extensionMax && !self.missingTypes.isEmpty,
+                    self.faults.isEmpty
+                {
                     try await ContinuousClock().sleep(for: .milliseconds(200))
                 }
                 self.ends.withLock { $0 = true }
