@@ -43,8 +43,7 @@ struct SessionCheck {
     }
 
     private(set) var verdict = Verdict.unknown
-    /// A reply is being processed, so the verdict is as fresh as it can be. Data with verdict lifetime 0, or a lifetime
-    /// shorter than a call, is sent only then (V5).
+    /// A reply is being processed. Data with verdict lifetime 0 is sent only then (V5).
     var isFresh = false
     /// A verdict was requested and the reply has not come.
     private(set) var isAsking = false
@@ -177,7 +176,8 @@ struct SessionCheck {
     /// The value of the verdict for data with this verdict lifetime; 0: a verdict for each batch.
     func standing(for lifetime: Duration, at now: ContinuousClock.Instant) -> Standing {
         guard case .valid(let askedAt) = verdict else { return .notValid }
-        if isFresh || now < askedAt + lifetime { return .valid }
+        // The reply to a slow call can be older than the lifetime. It does not count then (I7).
+        if lifetime == .zero ? isFresh : now < askedAt + lifetime { return .valid }
         return failures == 0 ? .awaited : .notValid
     }
 

@@ -58,6 +58,20 @@ struct SessionVerdictTests {
         #expect(bench.answer(.invalid).pushed.isEmpty)
     }
 
+    @Test("I7: a verdict that is older than its lifetime when the reply comes does not count; it is requested again")
+    func replyOfSlowCall() {
+        var bench = opened(.seconds(1))
+        bench.now += .seconds(2)
+        _ = bench.handle(.noticed(notice(1)))
+        #expect(bench.handle(.fetched(page([1]), channelID: 3)).questions == 1)
+        let sentAt = bench.now
+        bench.now += .seconds(1)
+        let slow = bench.answer(.valid, sentAt: sentAt)
+        #expect(slow.pushed.isEmpty && slow.questions == 1)
+        bench.now += .milliseconds(999)
+        #expect(bench.answer(.valid, sentAt: sentAt + .seconds(1)).pushed == [1])
+    }
+
     @Test("V5: with lifetime 0 a verdict from before the batch does not count; one request serves all")
     func joinedCallIsTooOld() {
         var bench = opened(.zero)
