@@ -17,7 +17,7 @@ struct ControlTool: AsyncParsableCommand {
             RevokeCommand.self, ExplainCommand.self, DevicesCommand.self, FiguresCommand.self, RecordsCommand.self,
             DeadLettersCommand.self, OperationsCommand.self, SubmitCommand.self, CheckResourcesCommand.self,
             ConsoleCommand.self, DoctorCommand.self, SupportBundleCommand.self,
-            RestoredCommand.self, ListenCommand.self, LoadCommand.self, RatioCommand.self, FloorCommand.self,
+            RestoredCommand.self, ListenCommand.self, LoadCommand.self, RatioCommand.self, BareChainCommand.self,
             ConformanceCommand.self, TortureCommand.self,
         ])
 

@@ -25,7 +25,7 @@ frontend -emit-module -module-name MobileSync "$standins/MobileSync.swift" -o "$
 mkdir "$work/include"
 frontend -typecheck -module-name MobileSyncLegacy -emit-objc-header-path "$work/include/MobileSyncLegacy-Swift.h" \
     "$face"/{MPSyncInterface,MPSyncApplication,MPSyncNetConnectType,MPaaSInterface,MPLogger,UTDevice}.swift \
-    "$standins/LegacyFace.swift"
+    "$standins/CompatibilityCore.swift"
 printf 'module MobileSyncLegacy {\n    header "MobileSyncLegacy-Swift.h"\n    export *\n}\n' \
     > "$work/include/module.modulemap"
 # The guide's category replaces userId of the class, which the compiler warns of.

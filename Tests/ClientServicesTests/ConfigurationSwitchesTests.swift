@@ -117,7 +117,7 @@ import Testing
         _ = try switches.take(Array(#"{"version":2,"values":{"a":1,"b":3,"c":4}}"#.utf8))
         _ = try switches.take(Array(#"{"version":3,"changes":{"c":4}}"#.utf8))
         _ = try switches.take(Array(#"{"version":4,"changes":{"a":null}}"#.utf8))
-        let expected: [SwitchNews] = [
+        let expected: [ConfigurationSwitchChange] = [
             .fetched(version: 1), .changed(keys: ["a", "b"]), .fetched(version: 2), .changed(keys: ["b", "c"]),
             .fetched(version: 3), .fetched(version: 4), .changed(keys: ["a"]),
         ]

@@ -46,7 +46,7 @@ actor PasswordHash {
 
 /// Limits the passwords that wait to be hashed (SEC14). Each takes a tenth of a second, so without a limit one source
 /// could block the sign-ins of all others.
-final class PasswordTurns: Sendable {
+final class PasswordHashLimiter: Sendable {
     private let maximum: Int
     private let sourceMaximum: Int
     private let waiting = Mutex<[String: Int]>([:])

@@ -20,7 +20,7 @@ final class SignIn: Sendable {
     private let hashes = PasswordHash()
     private let seal: SecondFactorSeal?
     private let records: AuditRecorder
-    private let turns = PasswordTurns()
+    private let limiter = PasswordHashLimiter()
 
     /// - Parameter seal: nil when this console has no sealing key, and so no second factors.
     init(database: Database, records: AuditRecorder, seal: SecondFactorSeal?) {
@@ -153,7 +153,7 @@ final class SignIn: Sendable {
         guard Self.passwordUnits.contains(password.utf16.count), password.lowercased() != name.lowercased() else {
             throw .wrong("password", "fault.passwordForm")
         }
-        return try await turns.perform(from: SourceAddress(text: source).text) { await hashes.make(password) }
+        return try await limiter.perform(from: SourceAddress(text: source).text) { await hashes.make(password) }
     }
 
     /// Checks the first code of a new second factor and seals its secret.
@@ -178,7 +178,7 @@ final class SignIn: Sendable {
         // No account has a longer password, and hashing one would take more time.
         let text = password.utf16.count <= Self.passwordUnits.upperBound ? password : ""
         do throws(ConsoleFault) {
-            return try await turns.perform(from: source) { await hashes.check(text, against: hash) }
+            return try await limiter.perform(from: source) { await hashes.check(text, against: hash) }
         } catch {
             // Nothing was checked, so a busy console does not add to the account's waiting time.
             try await database.run(AccountStore.forgiveTry(at: name, from: source, isKnown: false))

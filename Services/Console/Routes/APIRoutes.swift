@@ -63,8 +63,8 @@ struct APIRoutes: Sendable {
         let queries = route.queries.map { member($0, language) }
         return Call(
             method: route.method.rawValue, path: route.pattern.text,
-            summary: Sentences.text(route.summary, in: language),
-            access: Sentences.text(route.access.words, in: language), needsPassword: route.needsPassword,
+            summary: SentenceTranslations.text(route.summary, in: language),
+            access: SentenceTranslations.text(route.access.words, in: language), needsPassword: route.needsPassword,
             inputs: inputs, queries: queries, hasMembers: !inputs.isEmpty || !queries.isEmpty,
             answer: route.example.flatMap(text))
     }
@@ -77,8 +77,8 @@ struct APIRoutes: Sendable {
 
     private static func member(_ input: RouteInput, _ language: Language) -> Member {
         Member(
-            name: input.name, form: Words.of(language).text("form.\(input.form.rawValue)"),
+            name: input.name, form: PageTexts.of(language).text("form.\(input.form.rawValue)"),
             isRequired: input.isRequired,
-            words: Sentences.text(input.words, in: language))
+            words: SentenceTranslations.text(input.words, in: language))
     }
 }

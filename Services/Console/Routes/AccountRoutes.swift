@@ -237,7 +237,7 @@ struct AccountRoutes: Sendable {
     }
 
     /// The roles of an account with their texts, the service's first.
-    static func grants(of account: ConsoleAccount, _ words: Words) -> [Grant] {
+    static func grants(of account: ConsoleAccount, _ words: PageTexts) -> [Grant] {
         account.grants.sorted { $0.key.text < $1.key.text }.map { instance, role in
             Grant(
                 instance: instance.text, role: role.word, roleWord: words.text("role.\(role.word)"),

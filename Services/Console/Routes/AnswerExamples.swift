@@ -6,7 +6,7 @@ import SyncStore
 /// One answer of each kind with every member present. The API's page shows them, and the schemas of the description are
 /// made from them, by the encoding of the answers (C11).
 enum AnswerExamples {
-    private static let words = Words.of(.english)
+    private static let words = PageTexts.of(.english)
     private static let moment = WallTime(milliseconds: 1_767_225_600_000)
     private static let instanceID = InstanceID("space_app")
 

@@ -38,7 +38,7 @@ struct ConfigurationItem: Encodable, Sendable {
         case verdictLifetimeSeconds, immediate, filter, attributes, parameters, online, revision
     }
 
-    init(_ configuration: SyncConfiguration, _ words: Words) {
+    init(_ configuration: SyncConfiguration, _ words: PageTexts) {
         let instanceID = configuration.instanceID
         bizType = configuration.bizType.text
         description = configuration.description

@@ -27,7 +27,7 @@ struct DeviceItem: Encodable, Sendable {
         case deviceId, userId, gateway, os, appVersion, foreground, owner, verdictValid, since
     }
 
-    init(_ row: Mss_Bus_V1_DeviceRow, of instanceID: InstanceID, _ words: Words) {
+    init(_ row: Mss_Bus_V1_DeviceRow, of instanceID: InstanceID, _ words: PageTexts) {
         deviceId = row.deviceID
         userId = row.userID.isEmpty ? nil : row.userID
         gateway = row.gatewayID

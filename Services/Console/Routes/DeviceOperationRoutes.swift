@@ -165,7 +165,7 @@ struct DeviceOperationRoutes: Sendable {
 }
 
 extension DeviceOperationRoutes.Operation {
-    init(_ row: Mss_Bus_V1_DeviceOperationRow, _ words: Words) {
+    init(_ row: Mss_Bus_V1_DeviceOperationRow, _ words: PageTexts) {
         let state = DeviceOperationState(rawValue: Int16(clamping: row.state))
         self.init(
             number: row.number, deviceId: row.deviceID, userId: row.userID, operationId: row.operationID,

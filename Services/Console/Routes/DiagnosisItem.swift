@@ -42,7 +42,7 @@ struct DiagnosisItem: Encodable, Sendable {
         case run, state, refusal, file, fileBytes, parts, takenParts
     }
 
-    init(_ task: DiagnosisStore.Held, _ words: Words) {
+    init(_ task: DiagnosisStore.Held, _ words: PageTexts) {
         taskId = task.taskID
         deviceId = task.deviceID.text
         userId = task.userID?.text

@@ -55,7 +55,7 @@ struct InstanceItem: Encodable, Sendable {
         case requestsPerSecond, pushesPerDay, keys, revision
     }
 
-    init(_ instance: Instance, _ words: Words) {
+    init(_ instance: Instance, _ words: PageTexts) {
         var gateway: ValidatorForm.MobileGateway?
         if case .mobileGateway(let its) = instance.validatorForm { gateway = its }
         instanceId = instance.id.text

@@ -297,7 +297,7 @@ struct InstanceRoutes: Sendable {
                 CheckAnswer(
                     verdict: verdict, reason: reply.reason, milliseconds: start.duration(to: .now).wholeMilliseconds,
                     detail: request.words.text(
-                        "verdict.\(verdict)", Sentences.text(reply.reason, in: request.language))))
+                        "verdict.\(verdict)", SentenceTranslations.text(reply.reason, in: request.language))))
         }
     }
 

@@ -37,7 +37,7 @@ struct LineChart: Sendable {
     // MARK: In words
 
     /// A description for screen readers: the newest and the highest value of each line.
-    func summary(_ words: Words) -> String {
+    func summary(_ words: PageTexts) -> String {
         lines.map { line in
             let values = line.points.compactMap(\.value)
             guard let newest = values.last, let highest = values.max() else {
@@ -65,7 +65,7 @@ struct LineChart: Sendable {
     // MARK: Drawn
 
     /// The drawing, with its title and summary.
-    func svg(_ words: Words) -> String {
+    func svg(_ words: PageTexts) -> String {
         var text = """
             <svg viewBox="0 0 \(Int(Self.width)) \(Int(Self.height))" role="img" \
             aria-labelledby="\(id)-title \(id)-text" xmlns="http://www.w3.org/2000/svg">\

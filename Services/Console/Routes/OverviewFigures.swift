@@ -44,7 +44,7 @@ struct OverviewFigures: Encodable, Sendable {
         let lines: [Name]
         let rows: [LineChart.Row]
 
-        init(_ chart: LineChart, _ words: Words) {
+        init(_ chart: LineChart, _ words: PageTexts) {
             id = chart.id
             title = chart.title
             svg = chart.svg(words)

@@ -206,7 +206,7 @@ struct OverviewRoutes: Sendable {
     }
 
     private static func charts(
-        _ steps: [OverviewFigures.Step], from: Int64, to: Int64, _ range: OverviewRange, _ words: Words
+        _ steps: [OverviewFigures.Step], from: Int64, to: Int64, _ range: OverviewRange, _ words: PageTexts
     ) -> [OverviewFigures.Chart] {
         let perMinute = 60_000 / Double(range.step.wholeMilliseconds)
         func chart(

@@ -163,7 +163,7 @@ struct PushRoutes: Sendable {
             success: answer.code.isSuccess, msg: answer.code.rawValue, retryable: answer.isRetryable,
             detail: request.words.text(
                 (isDryRun ? "dryRun." : "result.") + answer.code.rawValue,
-                answer.detail.map { Sentences.text($0, in: request.language) } ?? ""),
+                answer.detail.map { SentenceTranslations.text($0, in: request.language) } ?? ""),
             thirdMsgId: call.thirdMsgId, oplogId: answer.oplogID?.value, dryRun: isDryRun,
             reached: devices[.onItsWay] ?? 0, states: states, trace: isDryRun ? nil : trace)
     }

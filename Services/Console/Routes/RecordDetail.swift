@@ -40,7 +40,7 @@ struct RecordDetail: Sendable {
 
     let groups: [Group]
 
-    init(_ record: OperationRecord, _ words: Words) {
+    init(_ record: OperationRecord, _ words: PageTexts) {
         let values = RecordWords(isConfiguration: Self.isOfConfiguration(record), words: words)
         let (old, new) = (values.members(of: record.before), values.members(of: record.after))
         // A removal shows the former values.

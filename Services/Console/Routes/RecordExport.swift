@@ -8,13 +8,13 @@ import Synchronization
 final class RecordExport: Sendable {
     private let database: Database
     private let filter: RecordFilter
-    private let words: Words
+    private let words: PageTexts
     /// Kept until the stream ends.
     private let reservation: StreamCount.Reservation
     /// The last number that was read; nil after the last page.
     private let position = Mutex<Int64?>(0)
 
-    init(_ filter: RecordFilter, database: Database, words: Words, reservation: StreamCount.Reservation) {
+    init(_ filter: RecordFilter, database: Database, words: PageTexts, reservation: StreamCount.Reservation) {
         self.reservation = reservation
         self.database = database
         self.filter = filter

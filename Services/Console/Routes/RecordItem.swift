@@ -28,7 +28,7 @@ struct RecordItem: Encodable, Sendable {
     }
 
     /// - Parameter page: the path of the record's page.
-    init(_ record: OperationRecord, page: String, _ words: Words) {
+    init(_ record: OperationRecord, page: String, _ words: PageTexts) {
         number = record.number
         at = record.recordedAt.milliseconds
         atText = record.recordedAt.text

@@ -17,7 +17,7 @@ struct RecordWords: Sendable {
 
     /// Whether the record is of a configuration. Its member `target` is then a kind; in other records it is an id.
     let isConfiguration: Bool
-    let words: Words
+    let words: PageTexts
 
     /// The members of a JSON object by name; empty when the text is not an object.
     func members(of json: String?) -> [String: RecordValue] {

@@ -61,7 +61,7 @@ struct RolloutItem: Encodable, Sendable {
     }
 
     /// - Parameter hasFigures: whether the roll-out has the figures of its stages.
-    init(_ rollout: Rollout, _ words: Words, hasFigures: Bool = false) {
+    init(_ rollout: Rollout, _ words: PageTexts, hasFigures: Bool = false) {
         let name = rollout.name
         bizType = name.bizType.text
         thirdMsgId = name.id.text

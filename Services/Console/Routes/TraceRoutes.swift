@@ -209,13 +209,13 @@ struct TraceRoutes: Sendable {
     }
 
     /// The text for the state of the trace.
-    private func reason(_ trace: TraceAnswer, _ words: Words) -> String {
+    private func reason(_ trace: TraceAnswer, _ words: PageTexts) -> String {
         let isNobody = trace.receivers.isEmpty && trace.counts.isEmpty && trace.state == .notConnected
         return isNobody ? words.text("state.NOBODY") : words.text("state.\(trace.state.code)")
     }
 
     private func receiver(
-        of receiver: TraceAnswer.Receiver, in trace: TraceAnswer, _ instanceID: InstanceID, _ words: Words
+        of receiver: TraceAnswer.Receiver, in trace: TraceAnswer, _ instanceID: InstanceID, _ words: PageTexts
     ) -> Receiver {
         Receiver(
             deviceId: receiver.deviceID, connected: receiver.isConnected, state: receiver.state.code,
@@ -226,7 +226,7 @@ struct TraceRoutes: Sendable {
 
     /// The timeline of an oplog for one device, with the obstacle at its end; pure.
     static func timeline(
-        of receiver: TraceAnswer.Receiver, in trace: TraceAnswer, _ words: Words
+        of receiver: TraceAnswer.Receiver, in trace: TraceAnswer, _ words: PageTexts
     ) -> [Moment] {
         func moment(_ at: WallTime?, _ word: String, _ detail: String = "") -> Moment? {
             at.map {

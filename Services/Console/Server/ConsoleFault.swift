@@ -8,7 +8,7 @@ struct ConsoleFault: Error, Hashable {
     let word: String
     /// Replaces `%` in the text.
     var detail = ""
-    /// Whether the detail is an English sentence of another process, to be translated by `Sentences`.
+    /// Whether the detail is an English sentence of another process, to be translated by `SentenceTranslations`.
     var isSentence = false
     /// The name of the wrong input.
     var field: String?

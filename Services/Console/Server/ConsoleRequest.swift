@@ -21,7 +21,7 @@ struct ConsoleRequest: Sendable {
     let source: String
     let requestID: String
 
-    var words: Words { .of(language) }
+    var words: PageTexts { .of(language) }
 
     /// The signed-in account.
     ///

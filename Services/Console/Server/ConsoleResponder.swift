@@ -108,7 +108,8 @@ struct ConsoleResponder: HTTPResponder {
         logRefusal(fault, consoleRequest)
         var headers = fault.retryAfter.map { [("Retry-After", "\($0)")] } ?? []
         if fault == .signedOut, facts.session != nil { headers.append(SessionCookie.removal) }
-        let detail = fault.isSentence ? Sentences.text(fault.detail, in: consoleRequest.language) : fault.detail
+        let detail =
+            fault.isSentence ? SentenceTranslations.text(fault.detail, in: consoleRequest.language) : fault.detail
         let words = consoleRequest.words.text(fault.word, detail)
         guard !consoleRequest.path.hasPrefix("/api/") else {
             var answer = ConsoleAnswer.json(

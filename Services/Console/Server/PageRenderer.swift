@@ -26,7 +26,7 @@ struct PageRenderer: Sendable {
     }
 
     /// Renders a template without the layout, for live updates.
-    static func part(_ template: String, _ content: any Sendable, _ words: Words) -> String {
+    static func part(_ template: String, _ content: any Sendable, _ words: PageTexts) -> String {
         let layout = Layout(
             t: words.texts, sets: words.sets, language: "", title: "", tabs: [], choices: [], instance: nil,
             account: nil,
@@ -34,7 +34,7 @@ struct PageRenderer: Sendable {
         return Templates.library.render(layout, withTemplate: template) ?? ""
     }
 
-    private func tabs(of instanceID: InstanceID, current: Tab?, _ words: Words) -> [Layout.TabLink] {
+    private func tabs(of instanceID: InstanceID, current: Tab?, _ words: PageTexts) -> [Layout.TabLink] {
         Tab.allCases.map { tab in
             Layout.TabLink(
                 name: words.text(tab.word), address: Paths.page(instanceID, tab.rawValue), isCurrent: tab == current)

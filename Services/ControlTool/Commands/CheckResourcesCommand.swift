@@ -61,7 +61,7 @@ struct CheckResourcesCommand: AsyncParsableCommand {
             if edit { results += try await check.edit(url) }
             if let create { results += try await check.create(in: url, Array(create.utf8)) }
         }
-        for result in results { print(OneLine.of(result.line)) }
+        for result in results { print(TerminalText.of(result.line)) }
         if results.contains(where: { $0.problem != nil }) { throw ExitCode.failure }
     }
 

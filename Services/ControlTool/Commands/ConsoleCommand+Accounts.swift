@@ -161,7 +161,7 @@ extension ConsoleAccount {
     fileprivate var line: String {
         let state = !isEnabled ? "disabled" : hasPassword ? "enabled" : "invited"
         let roles = rolesByInstance.sorted { $0.key < $1.key }
-            .map { "\($0.key.isEmpty ? "everywhere" : OneLine.of($0.key)): \($0.value)" }.joined(separator: ", ")
+            .map { "\($0.key.isEmpty ? "everywhere" : TerminalText.of($0.key)): \($0.value)" }.joined(separator: ", ")
         return "\(name)\t\(state)\t\(hasSecondFactor ? "second factor" : "password alone")\t\(roles)"
     }
 }

@@ -54,7 +54,7 @@ struct DevicesCommand: AsyncParsableCommand {
                     $0.device.instanceID = name.instance
                     $0.device.deviceID = name.device
                 }.device
-                print(reply.hasDevice ? reply.device.line : "\(OneLine.of(name.device))\tnot connected")
+                print(reply.hasDevice ? reply.device.line : "\(TerminalText.of(name.device))\tnot connected")
                 for channel in reply.channels { print(channel.line) }
             }
         }
@@ -72,8 +72,8 @@ struct DevicesCommand: AsyncParsableCommand {
                     $0.disconnect.instanceID = name.instance
                     $0.disconnect.deviceID = name.device
                 }.disconnect
-                guard reply.connected else { throw ValidationError("\(OneLine.of(name.device)) is not connected") }
-                print("disconnect \(OneLine.of(name.device)): the gateway was notified")
+                guard reply.connected else { throw ValidationError("\(TerminalText.of(name.device)) is not connected") }
+                print("disconnect \(TerminalText.of(name.device)): the gateway was notified")
             }
         }
     }
@@ -118,9 +118,12 @@ extension Mss_Bus_V1_DeviceRow {
         if owner { words.append("owner") }
         if validVerdict { words.append("session valid") }
         words.append(foreground ? "foreground" : "background")
-        return
-            "\(OneLine.of(deviceID))\t\(OneLine.of(words.joined(separator: ", ")))\t\(system) \(OneLine.of(appVersion))"
-            + "\tat \(gatewayID)\tsince \(WallTime(milliseconds: sinceMs).text)"
+        let columns = [
+            TerminalText.of(deviceID), TerminalText.of(words.joined(separator: ", ")),
+            "\(system) \(TerminalText.of(appVersion))", "at \(gatewayID)",
+            "since \(WallTime(milliseconds: sinceMs).text)",
+        ]
+        return columns.joined(separator: "\t")
     }
 }
 

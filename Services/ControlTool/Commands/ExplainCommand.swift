@@ -86,7 +86,7 @@ struct ExplainCommand: AsyncParsableCommand {
             let oplog = try await client.operate { $0.trace = request }.trace.oplog
             let text =
                 oplog.binary ? oplog.payload.base64EncodedString() : String(decoding: oplog.payload, as: UTF8.self)
-            print(oplog.payload.isEmpty ? "payload: gone" : "payload: \(OneLine.of(text))")
+            print(oplog.payload.isEmpty ? "payload: gone" : "payload: \(TerminalText.of(text))")
         }
     }
 }

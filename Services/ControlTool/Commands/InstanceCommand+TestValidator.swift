@@ -42,7 +42,7 @@ extension InstanceCommand {
 
 extension Mss_Bus_V1_ValidateReply {
     fileprivate var words: String {
-        reason.isEmpty ? verdict.word : "\(verdict.word): \(OneLine.of(reason))"
+        reason.isEmpty ? verdict.word : "\(verdict.word): \(TerminalText.of(reason))"
     }
 }
 
@@ -64,6 +64,6 @@ extension Instance {
             ("latest connection owns", latestConnectionOwns ? "yes" : "no"),
             ("session length", "\(sessionUnits)"), ("limits without a key", LimitArguments.text(of: limits)),
             ("relay", relayURL), ("revision", "\(revision)"),
-        ].map { "\($0.0): \(OneLine.of($0.1))" }.joined(separator: "\n")
+        ].map { "\($0.0): \(TerminalText.of($0.1))" }.joined(separator: "\n")
     }
 }

@@ -130,8 +130,8 @@ extension Mss_Bus_V1_DeviceOperationRow {
 
     /// One line of the list.
     fileprivate var line: String {
-        let what = "\(name) \(component)/\(OneLine.of(entityKey))"
-        let answer = code == 0 ? "" : "\tcode \(code)\(message.isEmpty ? "" : " \(OneLine.of(message))")"
+        let what = "\(name) \(component)/\(TerminalText.of(entityKey))"
+        let answer = code == 0 ? "" : "\tcode \(code)\(message.isEmpty ? "" : " \(TerminalText.of(message))")"
         return "\(WallTime(milliseconds: takenAtMs).text)\t\(Self.word(ofState: state))\t\(operationID)\t\(what)\t"
             + "of \(userID) on \(deviceID)\t\(attempts) attempts\(answer)"
     }

@@ -192,7 +192,7 @@ extension RecordsCommand {
 extension OperationRecord {
     /// One line of a list.
     var line: String {
-        ["\(number)", recordedAt.text, actor, actionWord, instanceID.text, subject].map(OneLine.of)
+        ["\(number)", recordedAt.text, actor, actionWord, instanceID.text, subject].map(TerminalText.of)
             .joined(separator: "\t")
     }
 
@@ -224,8 +224,10 @@ extension OperationRecord {
             case (let old, let new): (name, new ?? old ?? "")
             }
         }
-        return (head + members + [("hash", HexText.of(hash))]).map { "\(OneLine.of($0.0)): \(OneLine.of($0.1))" }
-            .joined(separator: "\n")
+        return (head + members + [("hash", HexText.of(hash))]).map {
+            "\(TerminalText.of($0.0)): \(TerminalText.of($0.1))"
+        }
+        .joined(separator: "\n")
     }
 
     /// The members of a JSON object, each value as JSON.

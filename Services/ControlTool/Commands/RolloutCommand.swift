@@ -185,7 +185,7 @@ extension Rollout {
     fileprivate var line: String {
         let share = RolloutPlan.percent(reached == 0 ? 0 : stages[reached - 1].share)
         var words = [
-            startedAt.text, name.bizType.text, OneLine.of(name.id.text), state.word,
+            startedAt.text, name.bizType.text, TerminalText.of(name.id.text), state.word,
             "stage \(reached) of \(stages.count), \(share) %",
         ]
         if let dueAt { words.append("next at \(dueAt.text)") }
@@ -199,7 +199,7 @@ extension Rollout {
         let stages = stages.enumerated().map { number, stage in
             let share = "stage \(number + 1)\t\(RolloutPlan.percent(stage.share)) %"
             guard let oplogID = stage.oplogID else { return "\(share)\tnot made" }
-            return "\(share)\toplog \(oplogID)\t\(OneLine.of(stage.id.text))\tsent to \(stage.handedOut)"
+            return "\(share)\toplog \(oplogID)\t\(TerminalText.of(stage.id.text))\tsent to \(stage.handedOut)"
                 + "\tconfirmed by \(stage.confirmed)"
         }
         return ([line] + stages).joined(separator: "\n")

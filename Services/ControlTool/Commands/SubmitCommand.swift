@@ -87,8 +87,8 @@ struct SubmitCommand: AsyncParsableCommand {
 
     private static func line(of result: SyncOperationResult) -> String {
         let word = result.isAccepted ? "accepted" : "refused"
-        let message = result.message.isEmpty ? "" : " \(OneLine.of(result.message))"
-        let state = result.imported.map { "\t\(OneLine.of(String(decoding: $0, as: UTF8.self)))" } ?? ""
+        let message = result.message.isEmpty ? "" : " \(TerminalText.of(result.message))"
+        let state = result.imported.map { "\t\(TerminalText.of(String(decoding: $0, as: UTF8.self)))" } ?? ""
         return "\(result.operationID)\t\(word)\tcode \(result.code)\(message)\(state)"
     }
 }

@@ -17,7 +17,7 @@ final class MQTTBridge: ChannelDuplexHandler, DeviceTransport {
     private var session = MQTTSession()
     private let now: () -> WallTime
     private var context: ChannelHandlerContext?
-    /// `TransportRoom` was sent, and the client has had free capacity since.
+    /// `TransportCapacityEvent` was sent, and the client has had free capacity since.
     private var hasNotifiedRoom = false
 
     /// - Parameter now: the database time.
@@ -44,7 +44,7 @@ final class MQTTBridge: ChannelDuplexHandler, DeviceTransport {
     private func notifyRoom(_ context: ChannelHandlerContext) {
         let hasRoom = session.room > 0
         defer { hasNotifiedRoom = hasRoom }
-        if hasRoom, !hasNotifiedRoom { context.fireUserInboundEventTriggered(TransportRoom()) }
+        if hasRoom, !hasNotifiedRoom { context.fireUserInboundEventTriggered(TransportCapacityEvent()) }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {

@@ -73,7 +73,7 @@ final class DeviceHandler: ChannelInboundHandler {
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if let refusal = event as? RateRefusal { handle(.overRate(refusal)) }
-        if event is TransportRoom { handle(.roomGrew) }
+        if event is TransportCapacityEvent { handle(.roomGrew) }
         context.fireUserInboundEventTriggered(event)
     }
 

@@ -3,7 +3,7 @@
 /// It stores no data: a session passes an entry only when the transport can write it to the client at once. So the
 /// rules are checked before each write.
 protocol DeviceTransport: AnyObject {
-    /// The free capacity, in entries. `TransportRoom` reports when it rises above 0.
+    /// The free capacity, in entries. `TransportCapacityEvent` reports when it rises above 0.
     var room: Int { get }
 
     /// Whether the client accepts data of a Sync ID.
@@ -14,4 +14,4 @@ protocol DeviceTransport: AnyObject {
 }
 
 /// Pipeline event: the transport has free capacity again.
-struct TransportRoom {}
+struct TransportCapacityEvent {}

@@ -26,7 +26,7 @@ struct SessionCheck {
     }
 
     /// The value of the verdict for data with a verdict lifetime.
-    enum Standing {
+    enum VerdictValue {
         case valid
         /// It was valid and is too old. A new verdict can be requested.
         case awaited
@@ -174,7 +174,7 @@ struct SessionCheck {
     // MARK: Value
 
     /// The value of the verdict for data with this verdict lifetime; 0: a verdict for each batch.
-    func standing(for lifetime: Duration, at now: ContinuousClock.Instant) -> Standing {
+    func standing(for lifetime: Duration, at now: ContinuousClock.Instant) -> VerdictValue {
         guard case .valid(let askedAt) = verdict else { return .notValid }
         // The reply to a slow call can be older than the lifetime. It does not count then (I7).
         if lifetime == .zero ? isFresh : now < askedAt + lifetime { return .valid }

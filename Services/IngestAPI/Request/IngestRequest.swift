@@ -40,7 +40,7 @@ enum RequestName {
 
 extension HTTPRequestHead {
     /// Path and query, as routed and as signed. Scheme and host of an absolute target (RFC 9112 §3.2.2) are removed;
-    /// `HeadForm` has compared them with the Host field.
+    /// `RequestHeadCheck` has compared them with the Host field.
     var target: String {
         guard !uri.utf8.starts(with: "/".utf8), let scheme = uri.firstRange(of: "://") else { return uri }
         let rest = uri[scheme.upperBound...].drop { $0 != "/" && $0 != "?" }

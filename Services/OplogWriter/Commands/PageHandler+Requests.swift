@@ -76,7 +76,7 @@ extension PageHandler {
     /// the reply may have no rows and still have more.
     private func conversations(
         _ request: Mss_Bus_V1_SummaryConversations, of channel: Mss_Bus_V1_SummaryChannel,
-        _ standing: HistoryStore.Standing, for device: DeviceTraits, on connection: PostgresConnection
+        _ standing: HistoryStore.ReceiverState, for device: DeviceTraits, on connection: PostgresConnection
     ) throws(PostgresError) -> Mss_Bus_V1_SummaryReply {
         guard !standing.isForAnother else { return .with { $0.channels = [.with { $0.notOwner = true }] } }
         let count = min(max(Int(request.count), 1), Limits.summaryPageChannels)

@@ -11,5 +11,5 @@ public final class MPLogger: NSObject {
     /// Sets the user for the next `MPSync.updateUserInfo` or `MPSyncInterface.bindUser`; nil when no user is signed in.
     ///
     /// The call itself binds nothing.
-    public class func setUserId(_ userId: String?) { LegacyFace.shared.setUserID(userId) }
+    public class func setUserId(_ userId: String?) { CompatibilityCore.shared.setUserID(userId) }
 }

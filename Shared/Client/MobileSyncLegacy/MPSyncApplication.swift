@@ -44,7 +44,7 @@ public final class MPSyncApplication: NSObject, Sendable {
     ///   - deviceId: nil for an id that the library makes.
     /// - Returns: nil when `metaConfigFile` is missing or invalid; the reason is logged.
     public convenience init?(metaConfigFile: URL, folder: URL, deviceId: String?) {
-        guard let metaConfig = LegacyFace.shared.readMetaConfig(metaConfigFile) else { return nil }
+        guard let metaConfig = CompatibilityCore.shared.readMetaConfig(metaConfigFile) else { return nil }
         self.init(metaConfig: metaConfig, folder: folder, deviceID: deviceId, appVersion: Self.mainVersion)
     }
 

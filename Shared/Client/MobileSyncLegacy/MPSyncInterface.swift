@@ -26,20 +26,20 @@ public final class MPSyncInterface: NSObject {
     ///
     /// A failure is logged, and the app can call again. On systems without UIKit the client stays in the foreground.
     public class func initSync() {
-        LegacyFace.shared.start(backgroundTime: backgroundTime, startsInBackground: false, followsSystem: true)
+        CompatibilityCore.shared.start(backgroundTime: backgroundTime, startsInBackground: false, followsSystem: true)
     }
 
     /// Connects as `initSync()`, with a `meta.config` and a folder that the app chooses.
     public class func initSync(with application: MPSyncApplication) {
-        LegacyFace.shared.setUp(application)
+        CompatibilityCore.shared.setUp(application)
         initSync()
     }
 
     /// The status of the connection. It is `connected` only after the gateway has accepted the device.
-    public class func connectStatus() -> MPSyncNetConnectType { MPSyncNetConnectType(LegacyFace.shared.status) }
+    public class func connectStatus() -> MPSyncNetConnectType { MPSyncNetConnectType(CompatibilityCore.shared.status) }
 
     /// The device's id, to which backends push device data. It is the same across launches; nil before `initSync`.
-    public class func getSyncDeviceId() -> String? { LegacyFace.shared.deviceID }
+    public class func getSyncDeviceId() -> String? { CompatibilityCore.shared.deviceID }
 
     // MARK: User
 
@@ -49,11 +49,11 @@ public final class MPSyncInterface: NSObject {
     /// - Returns: false before `initSync`, without a user id, or when an id is invalid: the user id has more than 100
     ///   UTF-16 units, or the session id has more than 4,096.
     @discardableResult public class func bindUser(withSessionId sessionId: String?) -> Bool {
-        LegacyFace.shared.bind(sessionID: sessionId, call: "bindUserWithSessionId:")
+        CompatibilityCore.shared.bind(sessionID: sessionId, call: "bindUserWithSessionId:")
     }
 
     /// Signs the user out. The user's data waits until the user is bound again.
-    public class func unBindUser() { LegacyFace.shared.unbind(call: "unBindUser") }
+    public class func unBindUser() { CompatibilityCore.shared.unbind(call: "unBindUser") }
 
     // MARK: Data
 
@@ -106,7 +106,7 @@ public final class MPSyncInterface: NSObject {
     private class func register(
         _ bizName: String, _ observer: ObjectIdentifier, listen: () -> @Sendable () -> Void
     ) -> Bool {
-        let client = LegacyFace.shared
+        let client = CompatibilityCore.shared
         let call = "registerSyncBizWithName:syncObserver:selector:"
         guard client.canRegister(bizName, call: call) else { return false }
         // An earlier registration of this observer ends first. Otherwise the centre would call the observer twice, or
@@ -135,15 +135,15 @@ public final class MPSyncInterface: NSObject {
 
     /// Removes an observer of all Sync IDs. Call it before the observer is deallocated.
     public class func removeSyncNotificationObserver(_ observer: AnyObject) {
-        for bizName in LegacyFace.shared.observers.bizTypes(of: ObjectIdentifier(observer)) {
+        for bizName in CompatibilityCore.shared.observers.bizTypes(of: ObjectIdentifier(observer)) {
             _ = unregister(bizName, ObjectIdentifier(observer), call: "removeSyncNotificationObserver:")
         }
     }
 
     private class func unregister(_ bizName: String, _ observer: ObjectIdentifier, call: String) -> Bool {
-        guard LegacyFace.shared.started(call) != nil else { return false }
-        let (wasThere, isLast) = LegacyFace.shared.observers.remove(observer, of: bizName)
-        if wasThere, isLast { LegacyFace.shared.unregister(bizName, call: call) }
+        guard CompatibilityCore.shared.started(call) != nil else { return false }
+        let (wasThere, isLast) = CompatibilityCore.shared.observers.remove(observer, of: bizName)
+        if wasThere, isLast { CompatibilityCore.shared.unregister(bizName, call: call) }
         return wasThere
     }
 
@@ -153,6 +153,6 @@ public final class MPSyncInterface: NSObject {
     /// - Parameter userInfo: the `userInfo` of the notification. Other contents are ignored.
     public class func responseMessageNotify(_ userInfo: [AnyHashable: Any]) {
         guard let message = SyncMessage(userInfo: userInfo) else { return }
-        LegacyFace.shared.confirm(message, call: "responseMessageNotify:")
+        CompatibilityCore.shared.confirm(message, call: "responseMessageNotify:")
     }
 }

@@ -15,12 +15,12 @@ open class MPaaSInterface: NSObject, @unchecked Sendable {
     override public init() {}
 
     /// The object whose `userId()` the library calls.
-    public class func sharedInstance() -> MPaaSInterface { LegacyFace.shared.interface }
+    public class func sharedInstance() -> MPaaSInterface { CompatibilityCore.shared.interface }
 
     /// Sets the object whose `userId()` the library calls.
-    public class func setSharedInstance(_ instance: MPaaSInterface) { LegacyFace.shared.setInterface(instance) }
+    public class func setSharedInstance(_ instance: MPaaSInterface) { CompatibilityCore.shared.setInterface(instance) }
 
     /// The signed-in user; nil or empty when no user is signed in. The value of `MPLogger.setUserId`, if it is not
     /// overridden. The library calls it when a user is bound.
-    open dynamic func userId() -> String? { LegacyFace.shared.loggedUserID }
+    open dynamic func userId() -> String? { CompatibilityCore.shared.loggedUserID }
 }

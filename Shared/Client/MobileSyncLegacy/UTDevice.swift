@@ -12,5 +12,5 @@ public final class UTDevice: NSObject {
     /// makes the id and stores it. It is the same across launches, and on iOS across re-installations.
     ///
     /// - Returns: nil when the application's settings or files cannot be used; the reason is logged.
-    public class func getUtdid() -> String? { LegacyFace.shared.loadDeviceID() }
+    public class func getUtdid() -> String? { CompatibilityCore.shared.loadDeviceID() }
 }

@@ -10,7 +10,7 @@ struct LoadReport: Hashable, Sendable, Codable {
     var steps: [LoadStepReport] = []
     /// Number of deliveries of stored pushes that are missing.
     var lost = 0
-    var faults = PushBook.Faults()
+    var faults = PushStateTable.Faults()
     /// Faults of operations, as text.
     var operationFaults: [String] = []
     /// Connections that devices lost.

@@ -59,7 +59,7 @@ extension LoadRun {
     /// Only the first process of a run sends global pushes. The other processes expect them too.
     private func expectGlobals(_ index: Int) {
         for _ in 0..<(streams[index].total(users: plan.scenario.users) ?? 0) {
-            _ = book.answered(nextGlobal(index), isStored: true)
+            _ = pushes.answered(nextGlobal(index), isStored: true)
         }
         stopSending(index)
     }
@@ -69,7 +69,7 @@ extension LoadRun {
 
     private func nextGlobal(_ index: Int) -> Int {
         defer { streams[index].begun += 1 }
-        return book.openGlobal(streams[index].firstGlobal + streams[index].begun, stream: index)
+        return pushes.openGlobal(streams[index].firstGlobal + streams[index].begun, stream: index)
     }
 
     // MARK: Calls
@@ -87,7 +87,7 @@ extension LoadRun {
             first = nextGlobal(index)
         } else {
             for item in 0..<stream.call.items {
-                let number = book.open(user: plan.user(of: begun + item, in: stream), stream: index)
+                let number = pushes.open(user: plan.user(of: begun + item, in: stream), stream: index)
                 if item == 0 { first = number }
             }
             streams[index].begun += stream.call.items
@@ -132,7 +132,7 @@ extension LoadRun {
             let code = isItemized && codes.count == items + 1 ? codes[item + 1] : codes.first ?? "unreadable"
             streams[index].answers[code, default: 0] += 1
             let isStored = code == "SUCCESS" || code == "NOT_ONLINE"
-            if book.answered(call.first + item, isStored: isStored) != .open { settled += 1 }
+            if pushes.answered(call.first + item, isStored: isStored) != .open { settled += 1 }
         }
         if case .each = streams[index].stream.pace { launchNext(index) }
         release(settled, index)
@@ -143,7 +143,7 @@ extension LoadRun {
 
     /// Records the delivery of a push of this run.
     func delivered(_ stamp: PushStamp, to device: Int, _ now: Int64) {
-        guard let (index, outcome) = book.delivered(stamp.number, to: device) else { return }
+        guard let (index, outcome) = pushes.delivered(stamp.number, to: device) else { return }
         if streams[index].latencyWindow.contains(stamp.due) {
             streams[index].deliveryLatency.record(nanoseconds: now - stamp.due)
         }
@@ -173,11 +173,11 @@ extension LoadRun {
     // MARK: Faults
 
     /// Records data that no push of this run carries, or an unreadable frame.
-    func foundStranger() { book.foundStranger() }
+    func foundStranger() { pushes.foundStranger() }
 
     /// Records an oplog id that is not above the last one.
-    func foundDisorder() { book.foundDisorder() }
+    func foundDisorder() { pushes.foundDisorder() }
 
     /// Records a batch that begins above the device's position.
-    func foundGap() { book.foundGap() }
+    func foundGap() { pushes.foundGap() }
 }

@@ -10,7 +10,7 @@ final class LoadRun {
     let templates: [CallTemplate]
     var traffic = LoadTraffic()
     let operations = OperationProgress()
-    var book: PushBook
+    var pushes: PushStateTable
     var streams: [StreamProgress]
     var fleet = LoadFleet([])
     let dialer: LoadDialer
@@ -34,7 +34,7 @@ final class LoadRun {
         let scenario = plan.scenario
         let streams = scenario.steps.flatMap(\.streams)
         templates = streams.map { CallTemplate($0.call, plan, host: dialer.host) }
-        book = PushBook(
+        pushes = PushStateTable(
             users: scenario.users, devicesPerUser: scenario.devicesPerUser, globals: scenario.globalPushes)
         self.streams = streams.map { StreamProgress(stream: $0) }
         var globals = 0
@@ -109,7 +109,7 @@ final class LoadRun {
         switch step.goal {
         case .answered: break
         case .delivered:
-            guard fleet.isSettled, book.missing == 0, operations.open == 0 else { return }
+            guard fleet.isSettled, pushes.missing == 0, operations.open == 0 else { return }
         case .gone: guard fleet.isAway else { return }
         }
         finish(isComplete: true)

@@ -83,7 +83,7 @@ extension LoadScenario: Decodable {
         self.init(name: try object.text("name"), steps: try object.list("steps", of: LoadStep.self))
         users = try object.number("users", in: 1...1_000_000, default: users)
         devicesPerUser = try object.number(
-            "devicesPerUser", in: 1...PushBook.devicesPerUserMax, default: devicesPerUser)
+            "devicesPerUser", in: 1...PushStateTable.devicesPerUserMax, default: devicesPerUser)
         payloadBytes = try object.number("payloadBytes", in: PushStamp.bytes...4_096, default: payloadBytes)
         connections = try object.number("connections", in: 1...1_000, default: connections)
         bizType = try object.text("bizType", default: bizType)
@@ -160,7 +160,7 @@ extension LoadStep: Decodable {
             case "rate": .rate(perSecond: try object.number("rate", in: 1...1_000_000), seconds: try seconds(object))
             case "window": .window(try object.number("window", in: 1...1_000_000), seconds: try seconds(object))
             case "each": .each(try object.number("each", in: 1...1_000_000))
-            default: .times(try object.number("times", in: 1...PushBook.globalsMax))
+            default: .times(try object.number("times", in: 1...PushStateTable.globalsMax))
             }
         let call = try object.word("call", of: ["single", "batch", "global"], default: "single")
         guard (call == "global") == (paces[0] == "times") else {

@@ -79,9 +79,9 @@ struct LoadScenario: Hashable, Sendable {
     /// - Throws: `LoadScenarioError` if pushes would wait for devices that never connect, or a step names too many
     ///   users.
     func check() throws(LoadScenarioError) {
-        guard devicesPerUser <= PushBook.devicesPerUserMax else {
+        guard devicesPerUser <= PushStateTable.devicesPerUserMax else {
             throw LoadScenarioError(
-                place: "devicesPerUser", expected: "expected at most \(PushBook.devicesPerUserMax)")
+                place: "devicesPerUser", expected: "expected at most \(PushStateTable.devicesPerUserMax)")
         }
         var (isConnected, awaited) = (false, false)
         for (number, step) in steps.enumerated() {

@@ -35,7 +35,7 @@ struct LoadSession {
             stream += step.streams.count
         }
         (report.lost, report.faults, report.fallenDevices) = try await loop.submit {
-            (run.value.book.missing, run.value.book.faults, run.value.fleet.fallenDevices)
+            (run.value.pushes.missing, run.value.pushes.faults, run.value.fleet.fallenDevices)
         }.get()
         report.operationFaults = operations.faults
         await tenant?.stop()
@@ -60,14 +60,14 @@ struct LoadSession {
     ) async throws -> LoadStepReport {
         let (before, rowsBefore) = (await probe?.sample(), try await rows(after: step, waiting: false))
         let streams = firstStream..<(firstStream + step.streams.count)
-        let counts = try await loop.submit { (run.value.traffic, run.value.book.deliveries) }.get()
+        let counts = try await loop.submit { (run.value.traffic, run.value.pushes.deliveries) }.get()
         try await loop.flatSubmit { run.value.perform(step, firstStream: firstStream) }.get()
         let found: LoadStepReport? = try await loop.submit {
             run.value.lastStep.map { progress in
                 LoadStepReport(
                     name: step.name, progress, streams: streams.map { StreamReport(run.value.streams[$0]) },
                     operations: step.operations.map { OperationReport($0, run.value.operations.figures) },
-                    traffic: run.value.traffic.since(counts.0), deliveries: run.value.book.deliveries - counts.1)
+                    traffic: run.value.traffic.since(counts.0), deliveries: run.value.pushes.deliveries - counts.1)
             }
         }.get()
         guard var report = found else { throw ValidationError("the step \(step.name) has no result") }

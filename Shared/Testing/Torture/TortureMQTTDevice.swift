@@ -41,71 +41,74 @@ final class TortureMQTTDevice: Sendable {
     func run() async {
         world.history.observe(.bound(device: name, instance: instance, user: user))
         while world.phase != .over {
-            await visit()
+            await connectOnce()
             // Publications without an answer come again.
             world.history.observe(.crashed(device: name))
             await pause(200..<2_000)
         }
     }
 
-    private func visit() async {
+    private func connectOnce() async {
         let session = "session-\(world.next())"
-        let visit = MQTTVisit(world, instance: instance, device: device, user: user, session: session) { [self] in
+        let connection = TortureMQTTConnection(world, instance: instance, device: device, user: user, session: session)
+        {
+            [self] in
             isRepeat($0, $1)
         }
-        guard let channel = try? await connect(visit) else { return }
+        guard let channel = try? await connect(connection) else { return }
         defer { channel.close(promise: nil) }
-        visit.begin(on: channel)
-        visit.send(
+        connection.begin(on: channel)
+        connection.send(
             MQTTRequest.connect(
                 client: device, user: "\(instance)/\(user)", password: session, window: UInt16(draw(1..<9))))
-        guard await waited(for: .seconds(10), { visit.isAccepted || visit.isEnded }), visit.isAccepted else { return }
-        world.count("visits of MQTT devices")
+        guard await waited(for: .seconds(10), { connection.isAccepted || connection.isEnded }), connection.isAccepted
+        else { return }
+        world.count("connections of MQTT devices")
         await withDiscardingTaskGroup { group in
             group.addTask {
-                while !Task.isCancelled, !visit.isEnded {
-                    visit.ping()
+                while !Task.isCancelled, !connection.isEnded {
+                    connection.ping()
                     try? await Task.sleep(for: .seconds(1))
                 }
             }
-            await stay(visit)
+            await stay(connection)
             group.cancelAll()
         }
-        if draw(0..<2) == 0 { visit.send(MQTTRequest.disconnect) }
+        if draw(0..<2) == 0 { connection.send(MQTTRequest.disconnect) }
     }
 
-    private func stay(_ visit: MQTTVisit) async {
+    private func stay(_ connection: TortureMQTTConnection) async {
         let mode = world.phase == .loaded ? draw(0..<4) : 0
         switch mode {
         case 1:
             // Publications wait for the answers to earlier ones.
-            visit.send(MQTTRequest.subscribe("#"))
+            connection.send(MQTTRequest.subscribe("#"))
             await pause(500..<1_500)
-            visit.hold()
-            await invalidateWaitingData(visit)
-            visit.release()
+            connection.hold()
+            await invalidateWaitingData(connection)
+            connection.release()
         case 2:
             // Publications wait for the subscription.
-            await invalidateWaitingData(visit)
-            visit.send(MQTTRequest.subscribe("#"))
+            await invalidateWaitingData(connection)
+            connection.send(MQTTRequest.subscribe("#"))
         default:
             await pause(0..<5_000)
-            visit.send(MQTTRequest.subscribe("#"))
+            connection.send(MQTTRequest.subscribe("#"))
         }
         let end = world.history.elapsed + .seconds(mode == 0 || mode == 3 ? draw(10..<40) : 4)
-        while world.history.elapsed < end, world.phase != .over, !visit.isEnded { await pause(100..<200) }
+        while world.history.elapsed < end, world.phase != .over, !connection.isEnded { await pause(100..<200) }
     }
 
     /// Makes data wait at the gateway, then makes it ineligible, so that the gateway must not send it.
-    private func invalidateWaitingData(_ visit: MQTTVisit) async {
+    private func invalidateWaitingData(_ connection: TortureMQTTConnection) async {
         if draw(0..<2) == 0 {
             let target = TortureWorld.target(instance, TortureWorld.checked, user)
             world.request(TortureWorld.Burst(target: target, count: Self.burst, recallAfter: nil))
             await pause(1_500..<3_000)
-            guard await world.endSession(visit.session, of: user, in: instance, revoking: draw(0..<2) == 0) else {
+            guard await world.endSession(connection.session, of: user, in: instance, revoking: draw(0..<2) == 0) else {
                 return
             }
-            visit.endSession()
+            connection.endSession()
             world.count("sessions ended with data waiting for MQTT devices")
         } else {
             let target = TortureWorld.target(instance, TortureWorld.chat, user)
@@ -114,9 +117,9 @@ final class TortureMQTTDevice: Sendable {
             await pause(3_000..<5_000)
             world.count("recalls with data waiting for MQTT devices")
         }
-        visit.ping()
-        let number = visit.lastPing
-        _ = await waited(for: .seconds(4)) { visit.hasAnswered(number) || visit.isEnded }
+        connection.ping()
+        let number = connection.lastPing
+        _ = await waited(for: .seconds(4)) { connection.hasAnswered(number) || connection.isEnded }
     }
 
     private func waited(for limit: Duration, _ condition: () -> Bool) async -> Bool {
@@ -133,7 +136,7 @@ final class TortureMQTTDevice: Sendable {
         seen.withLock { !$0.insert("\(topic) \(id)").inserted }
     }
 
-    private func connect(_ visit: MQTTVisit) async throws -> any Channel {
+    private func connect(_ connection: TortureMQTTConnection) async throws -> any Channel {
         let gateways = world.stack.gateways
         let tls = tls
         return try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -144,7 +147,7 @@ final class TortureMQTTDevice: Sendable {
                     let pipeline = channel.pipeline.syncOperations
                     try pipeline.addHandler(try NIOSSLClientHandler(context: tls, serverHostname: nil))
                     try pipeline.addHandler(ByteToMessageHandler(MQTTReplyDecoder()))
-                    try pipeline.addHandler(MQTTVisit.Inbox(visit))
+                    try pipeline.addHandler(TortureMQTTConnection.Inbox(connection))
                 }
             }
             .connect(host: "127.0.0.1", port: gateways[draw(0..<gateways.count)]).get()

@@ -31,7 +31,7 @@ struct TortureRun: Sendable {
     static let longestLag = Duration.seconds(30)
     private static let rowsPerPage = 50_000
     /// Number of honest devices per misbehaving device.
-    private static let devicesPerLiar = 20
+    private static let devicesPerMisbehavingDevice = 20
     /// Pause without faults, so that sessions are certain. It follows every tenth round. The first pause precedes the
     /// first round.
     private static let rest = Duration.seconds(20)
@@ -66,7 +66,7 @@ struct TortureRun: Sendable {
             throw TortureFailure(
                 "the database's clock is \(report.clockError) ahead: ends of validity cannot be judged")
         }
-        let strangers = try makeStrangers()
+        let specialDevices = try makeSpecialDevices()
         let backend = TortureBackend(world, seed: plan.seed)
         try await withThrowingTaskGroup(of: Void.self) { [devices] group in
             for device in devices { group.addTask { await device.run() } }
@@ -78,7 +78,7 @@ struct TortureRun: Sendable {
             report.memory.before = world.stack.memory()
             world.phase = .loaded
             group.addTask { await backend.run(rate: plan.rate) }
-            for stranger in strangers { group.addTask { await stranger() } }
+            for device in specialDevices { group.addTask { await device() } }
             group.addTask { await endSessions(of: devices) }
             group.addTask { await submitOperations(of: devices) }
             try await rounds(&report, backend)
@@ -110,8 +110,8 @@ struct TortureRun: Sendable {
         return report
     }
 
-    /// Creates the forgers, the misbehaving devices and the MQTT devices.
-    private func makeStrangers() throws -> [@Sendable () async -> Void] {
+    /// Creates the devices with invalid sessions, the misbehaving devices and the MQTT devices.
+    private func makeSpecialDevices() throws -> [@Sendable () async -> Void] {
         func context(_ protocols: String) throws -> NIOSSLContext {
             var tls = TLSConfiguration.makeClientConfiguration()
             tls.trustRoots = .file(world.stack.certificateAuthority)
@@ -121,16 +121,17 @@ struct TortureRun: Sendable {
         let native = try context(DeviceProtocolLimits.applicationProtocol)
         let mqtt = try context(TortureMQTTDevice.applicationProtocol)
         var runs: [@Sendable () async -> Void] = []
-        for number in 0..<max(TortureWorld.instances.count, plan.devices / Self.devicesPerLiar) {
+        for number in 0..<max(TortureWorld.instances.count, plan.devices / Self.devicesPerMisbehavingDevice) {
             let instance = TortureWorld.instances[number % TortureWorld.instances.count]
             let seed = plan.seed &+ UInt64(1_000_000 + number)
             let place = number / TortureWorld.instances.count
             if TortureWorld.isForged(instance), place.isMultiple(of: 2) {
-                let forger = TortureForger(world, instance: instance, number: place, tls: native, seed: seed)
-                runs.append { await forger.run() }
+                let device = TortureInvalidSessionDevice(
+                    world, instance: instance, number: place, tls: native, seed: seed)
+                runs.append { await device.run() }
             } else {
-                let liar = TortureLiar(world, instance: instance, number: place, tls: native, seed: seed)
-                runs.append { await liar.run() }
+                let device = TortureMisbehavingDevice(world, instance: instance, number: place, tls: native, seed: seed)
+                runs.append { await device.run() }
             }
         }
         for instance in TortureWorld.instances {

@@ -40,7 +40,7 @@ final class CanaryCampaign: Sendable {
     private let ends = Mutex(false)
     private let numbers = Mutex(0)
     /// The newest bind of each connection that a device has.
-    private let present = Mutex<[String: CanaryVisit]>([:])
+    private let present = Mutex<[String: CanaryConnection]>([:])
 
     init(_ stack: Stack) { self.stack = stack }
 
@@ -66,10 +66,10 @@ final class CanaryCampaign: Sendable {
     }
 
     /// Records that a device has sent another bind.
-    func recordBind(_ visit: CanaryVisit) { present.withLock { $0["\(visit.instance) \(visit.device)"] = visit } }
+    func recordBind(_ visit: CanaryConnection) { present.withLock { $0["\(visit.instance) \(visit.device)"] = visit } }
 
     /// The connections that are bound to the user, or that have sent a bind for the user.
-    func visits(of user: String, in instance: String) -> [CanaryVisit] {
+    func visits(of user: String, in instance: String) -> [CanaryConnection] {
         present.withLock { $0.values.filter { $0.user == user && $0.instance == instance } }
     }
 

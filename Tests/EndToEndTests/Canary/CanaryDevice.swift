@@ -21,7 +21,7 @@ final class CanaryDevice: Sendable {
     /// Runs until the run is over.
     func run() async {
         await withDiscardingTaskGroup { group in
-            var old: CanaryVisit?
+            var old: CanaryConnection?
             while !campaign.isOver {
                 guard var visit = try? await connect() else {
                     await pause(upTo: 200)
@@ -46,7 +46,7 @@ final class CanaryDevice: Sendable {
         }
     }
 
-    private func end(_ visit: CanaryVisit) async {
+    private func end(_ visit: CanaryConnection) async {
         try? await visit.connection.disconnect()
         let tally = visit.judge.ask { $0.tally }
         campaign.count { $0.received += tally }
@@ -56,8 +56,8 @@ final class CanaryDevice: Sendable {
         try? await ContinuousClock().sleep(for: .milliseconds(Int.random(in: 20...milliseconds)))
     }
 
-    private func connect() async throws -> CanaryVisit {
-        let judge = CanaryVisit.Judge(CanaryJudge(instance: instance, device: name))
+    private func connect() async throws -> CanaryConnection {
+        let judge = CanaryConnection.Judge(CanaryJudge(instance: instance, device: name))
         let campaign = campaign
         let connection = try await RawDevice.open(
             campaign.stack, over: .plain, gateway: .random(in: 0...1),
@@ -65,7 +65,7 @@ final class CanaryDevice: Sendable {
                 campaign.report(judge.ask { $0.received(packet) })
                 return Self.acknowledgement(of: packet)
             })
-        var visit = CanaryVisit(instance: instance, device: name, connection: connection, judge: judge)
+        var visit = CanaryConnection(instance: instance, device: name, connection: connection, judge: judge)
         let bind = Bool.random() ? newBind(&visit) : nil
         try await connection.send(
             .with {
@@ -97,7 +97,7 @@ final class CanaryDevice: Sendable {
         ]
     }
 
-    private func step(_ visit: inout CanaryVisit, _ group: inout DiscardingTaskGroup) async {
+    private func step(_ visit: inout CanaryConnection, _ group: inout DiscardingTaskGroup) async {
         switch Int.random(in: 0..<100) {
         case 0..<65:
             let bind = newBind(&visit)
@@ -116,7 +116,7 @@ final class CanaryDevice: Sendable {
     }
 
     /// The next bind of this connection: a user with a new session of their own, or sometimes no user.
-    private func newBind(_ visit: inout CanaryVisit) -> Mss_Device_V1_Bind {
+    private func newBind(_ visit: inout CanaryConnection) -> Mss_Device_V1_Bind {
         visit.bindNumber += 1
         visit.user = Int.random(in: 0..<10) == 0 ? "" : CanaryCampaign.users[.random(in: CanaryCampaign.users.indices)]
         visit.session = visit.user.isEmpty ? "" : "session-\(campaign.next())"
@@ -133,7 +133,7 @@ final class CanaryDevice: Sendable {
     }
 
     /// For each Sync ID, draws a line at the time when the earlier verdict has become too old for it.
-    private func drawLines(after why: String, _ visit: CanaryVisit) async {
+    private func drawLines(after why: String, _ visit: CanaryConnection) async {
         let began = ContinuousClock.now
         for (bizType, lifetime) in CanaryCampaign.lifetimes.sorted(by: { $0.value < $1.value }) where lifetime > .zero {
             try? await ContinuousClock().sleep(until: began + lifetime)
@@ -146,7 +146,7 @@ final class CanaryDevice: Sendable {
 
     /// Has the session, or all sessions of the user, revoked. After the API answers success, no device that is bound to
     /// a revoked session may receive checked data.
-    private func revoke(_ visit: CanaryVisit) async {
+    private func revoke(_ visit: CanaryConnection) async {
         let session = Bool.random() ? visit.session : nil
         // A bind without an answer may be registered after the revocation; the tenant is then asked again.
         let concerned = (session == nil ? campaign.visits(of: visit.user, in: instance) : [visit]).filter(\.isAnswered)

@@ -155,14 +155,14 @@ extension SteadySystem {
 
         /// Runs the body as one process of an app, until the process ends.
         private func process(_ body: () async throws -> Void) async throws {
-            let face = LegacyFace()
+            let core = CompatibilityCore()
             do {
-                try await LegacyFace.$shared.withValue(face) { try await body() }
+                try await CompatibilityCore.$shared.withValue(core) { try await body() }
             } catch {
-                await face.shutDown()
+                await core.shutDown()
                 throw error
             }
-            await face.shutDown()
+            await core.shutDown()
         }
 
         private func shows(_ texts: [String], _ items: () -> [SyncItem]) async throws {

@@ -37,9 +37,10 @@ extension ExclusiveSystem {
             #expect(number("pushes answered with success") > 500)
             #expect(number("device operations, each executed once and in order, each with its result") > 300)
             #expect(number("faults injected") > 5)
-            #expect(number("apps died") > 0 && number("visits of liars") > 0)
+            #expect(number("apps died") > 0 && number("connections of misbehaving devices") > 0)
             #expect(number("Java apps killed") > 0 && number("hand-outs to Java apps") > 0)
-            #expect(number("visits of devices with made-up sessions") > 0 && number("visits of MQTT devices") > 0)
+            #expect(
+                number("connections of devices with made-up sessions") > 0 && number("connections of MQTT devices") > 0)
             #expect(number("single-device hand-outs") > 0 && number("tombstones given to apps") > 0)
             #expect(number("responses compared with the open sessions of devices") > 0)
         }

@@ -196,7 +196,7 @@ struct HistoryStoreTests {
                 ]))
             func standing(
                 _ channel: Int64, _ device: String? = nil, stored: Int64 = 0, owner: String? = nil
-            ) async throws -> HistoryStore.Standing {
+            ) async throws -> HistoryStore.ReceiverState {
                 let place = HistoryStore.Place(
                     channelID: channel, deviceID: device.map { DeviceID($0) },
                     storeID: device.map { _ in StoreID("s") },

@@ -104,21 +104,21 @@ import Testing
 
     // MARK: Shared results
 
-    @Test("the passwords of one source use only its share of the password checks") func turns() async throws {
-        let turns = PasswordTurns(maximum: 3, sourceMaximum: 2)
+    @Test("the passwords of one source use only its share of the password checks") func limiter() async throws {
+        let limiter = PasswordHashLimiter(maximum: 3, sourceMaximum: 2)
         func refused(_ source: String) async -> Bool {
             do throws(ConsoleFault) {
-                try await turns.perform(from: source) {}
+                try await limiter.perform(from: source) {}
                 return false
             } catch {
                 return error == .busy
             }
         }
-        try await turns.perform(from: "a") {
-            try? await turns.perform(from: "a") {
+        try await limiter.perform(from: "a") {
+            try? await limiter.perform(from: "a") {
                 #expect(await refused("a"))
                 #expect(await !refused("b"))
-                try? await turns.perform(from: "b") { #expect(await refused("c"), "all of them are taken") }
+                try? await limiter.perform(from: "b") { #expect(await refused("c"), "all of them are taken") }
             }
         }
         #expect(await !refused("a"))

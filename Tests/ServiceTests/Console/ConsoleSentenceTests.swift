@@ -9,27 +9,31 @@ import Testing
     @Test("C11: every API call, its members and its roles are described in Chinese too")
     func descriptions() {
         for route in ConsoleRoutes.all where route.isAPI {
-            #expect(Sentences.translation(of: route.summary) != nil, "\(route.summary)")
-            #expect(Sentences.translation(of: route.access.words) != nil, "\(route.access.words)")
+            #expect(SentenceTranslations.translation(of: route.summary) != nil, "\(route.summary)")
+            #expect(SentenceTranslations.translation(of: route.access.words) != nil, "\(route.access.words)")
             for input in route.inputs + route.queries {
-                #expect(Sentences.translation(of: input.words) != nil, "\(input.words)")
+                #expect(SentenceTranslations.translation(of: input.words) != nil, "\(input.words)")
             }
         }
     }
 
     @Test("names and numbers in a sentence stay; unknown sentences are shown unchanged") func holes() {
-        #expect(Sentences.text("key k7 is sealed with a master key that is not here", in: .chinese).contains("k7"))
-        #expect(Sentences.text("appMinVersion is missing; send it.", in: .chinese) == "缺少 appMinVersion，请提供。")
-        #expect(Sentences.text("there is no such key", in: .chinese) == "没有该密钥")
-        #expect(Sentences.text("there is no such key", in: .english) == "there is no such key")
-        #expect(Sentences.text("of tomorrow", in: .chinese) == "of tomorrow")
         #expect(
-            Sentences.text(DeliveryState.expired.sentence, in: .chinese) == Words.of(.chinese).text("state.EXPIRED"))
+            SentenceTranslations.text("key k7 is sealed with a master key that is not here", in: .chinese).contains(
+                "k7"))
+        #expect(
+            SentenceTranslations.text("appMinVersion is missing; send it.", in: .chinese) == "缺少 appMinVersion，请提供。")
+        #expect(SentenceTranslations.text("there is no such key", in: .chinese) == "没有该密钥")
+        #expect(SentenceTranslations.text("there is no such key", in: .english) == "there is no such key")
+        #expect(SentenceTranslations.text("of tomorrow", in: .chinese) == "of tomorrow")
+        #expect(
+            SentenceTranslations.text(DeliveryState.expired.sentence, in: .chinese)
+                == PageTexts.of(.chinese).text("state.EXPIRED"))
     }
 
     @Test("both sides of a sentence have the same holes, one at the most, and no Chinese one is English")
     func pairs() {
-        for (english, chinese) in Sentences.file {
+        for (english, chinese) in SentenceTranslations.file {
             let holes = english.count { $0 == "%" }
             #expect(holes <= 1 && chinese.count { $0 == "%" } == holes, "\(english)")
             #expect(english.hasPrefix("<") || chinese.unicodeScalars.contains { (0x4e00...0x9fff).contains($0.value) })
@@ -64,7 +68,7 @@ import Testing
             #expect(!found.isEmpty, "\(place.file)")
             for literal in found where Self.mayReachAPerson(literal) {
                 let sentence = Self.filled(literal)
-                #expect(Sentences.translation(of: sentence) != nil, "\(place.file): \(sentence)")
+                #expect(SentenceTranslations.translation(of: sentence) != nil, "\(place.file): \(sentence)")
             }
         }
     }

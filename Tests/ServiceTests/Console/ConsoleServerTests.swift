@@ -197,7 +197,7 @@ struct ConsoleServerTests {
         #expect(throws: ConsoleFault.notSeenYet) { try service.requireCopy(of: .with { $0.version = 9 }) }
         #expect(throws: Never.self) { try service.requireCopy(of: .with { $0.version = 0 }) }
         #expect(ConsoleFault.notSeenYet.status == 202)
-        #expect(Words.of(.english).text(ConsoleFault.notSeenYet.word).contains("done"))
+        #expect(PageTexts.of(.english).text(ConsoleFault.notSeenYet.word).contains("done"))
     }
 
     @Test("SEC3: streams are limited in total and for each account; an ended stream frees a place") func streamPlaces()

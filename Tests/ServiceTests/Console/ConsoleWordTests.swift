@@ -7,8 +7,8 @@ import Testing
 
 @Suite("Console: words and templates") struct ConsoleWordTests {
     @Test("C1: every text exists in English and in Chinese") func languages() {
-        #expect(Words.file.count > 300)
-        for (key, texts) in Words.file {
+        #expect(PageTexts.file.count > 300)
+        for (key, texts) in PageTexts.file {
             for language in Language.allCases {
                 #expect(texts[language.rawValue]?.isEmpty == false, "\(key) in \(language)")
             }
@@ -22,10 +22,10 @@ import Testing
             #expect(Templates.library.getTemplate(named: name) != nil, "\(name)")
             let text = String(decoding: bytes, as: UTF8.self)
             for match in text.matches(of: #/\{\{[#^]?t\.([A-Za-z0-9]+)\}\}/#) {
-                #expect(Words.file[String(match.1)] != nil, "\(name) uses \(match.1)")
+                #expect(PageTexts.file[String(match.1)] != nil, "\(name) uses \(match.1)")
             }
             for match in text.matches(of: #/\{\{[#^]?sets\.([A-Za-z0-9]+)\.([A-Za-z0-9-]+)\}\}/#) {
-                #expect(Words.file["\(match.1).\(match.2)"] != nil, "\(name) uses \(match.1).\(match.2)")
+                #expect(PageTexts.file["\(match.1).\(match.2)"] != nil, "\(name) uses \(match.1).\(match.2)")
             }
             for match in text.matches(of: #/\{\{>([a-z-]+)\}\}/#) {
                 #expect(Templates.texts[String(match.1)] != nil, "\(name) includes \(match.1)")
@@ -45,7 +45,7 @@ import Testing
         for special in ["<", ">", "&", "\"", "'"] {
             for text in ["\u{600}\(special)", "\(special)\u{301}", "\u{200d}\(special)\u{fe0f}", "a\(special)b"] {
                 let shown = ProblemPage(status: 404, detail: text, requestID: "r")
-                let html = PageRenderer.part("problem", shown, Words.of(.english))
+                let html = PageRenderer.part("problem", shown, PageTexts.of(.english))
                 let inside = html.unicodeScalars.split(separator: "<").map { String($0) }
                 let line = inside.first { $0.contains("role=\"alert\"") } ?? ""
                 #expect(
@@ -61,33 +61,37 @@ import Testing
     }
 
     @Test("every action, state, result and role has a text") func closedSets() {
-        for action in OperationAction.allCases { #expect(Words.file["action.\(action.word)"] != nil, "\(action)") }
-        for state in DeliveryState.allCases { #expect(Words.file["state.\(state.code)"] != nil, "\(state)") }
-        for code in ResultCode.allCases { #expect(Words.file["result.\(code.rawValue)"] != nil, "\(code)") }
-        for role in ConsoleRole.allCases { #expect(Words.file["role.\(role.word)"] != nil, "\(role)") }
-        for purpose in AppKey.Purpose.allCases { #expect(Words.file["purpose.\(purpose.word)"] != nil, "\(purpose)") }
-        for state in DiagnosisState.allCases { #expect(Words.file["diagnosisState.\(state.word)"] != nil, "\(state)") }
-        for word in ["too-large", "nothing-there", "unreadable", "damaged"] {
-            #expect(Words.file["diagnosisRefusal.\(word)"] != nil, "\(word)")
+        for action in OperationAction.allCases { #expect(PageTexts.file["action.\(action.word)"] != nil, "\(action)") }
+        for state in DeliveryState.allCases { #expect(PageTexts.file["state.\(state.code)"] != nil, "\(state)") }
+        for code in ResultCode.allCases { #expect(PageTexts.file["result.\(code.rawValue)"] != nil, "\(code)") }
+        for role in ConsoleRole.allCases { #expect(PageTexts.file["role.\(role.word)"] != nil, "\(role)") }
+        for purpose in AppKey.Purpose.allCases {
+            #expect(PageTexts.file["purpose.\(purpose.word)"] != nil, "\(purpose)")
         }
-        for word in DiagnosisRequest.networks { #expect(Words.file["network.\(word)"] != nil, "\(word)") }
-        for tab in Tab.allCases { #expect(Words.file[tab.word] != nil, "\(tab)") }
+        for state in DiagnosisState.allCases {
+            #expect(PageTexts.file["diagnosisState.\(state.word)"] != nil, "\(state)")
+        }
+        for word in ["too-large", "nothing-there", "unreadable", "damaged"] {
+            #expect(PageTexts.file["diagnosisRefusal.\(word)"] != nil, "\(word)")
+        }
+        for word in DiagnosisRequest.networks { #expect(PageTexts.file["network.\(word)"] != nil, "\(word)") }
+        for tab in Tab.allCases { #expect(PageTexts.file[tab.word] != nil, "\(tab)") }
         for state in DeliveryState.allCases {
-            #expect(Words.of(.english).text("state.\(state.code)").contains(" "), "\(state) is a sentence")
+            #expect(PageTexts.of(.english).text("state.\(state.code)").contains(" "), "\(state) is a sentence")
         }
     }
 
     @Test("the texts of a closed set exist once, and templates use the set") func setsOnce() {
-        for key in Words.file.keys {
+        for key in PageTexts.file.keys {
             let parts = key.split(separator: ".", maxSplits: 1).map(String.init)
             guard parts.count == 2 else { continue }
             let joined = parts[0] + parts[1].prefix(1).uppercased() + parts[1].dropFirst()
-            #expect(Words.file[joined] == nil, "\(key) and \(joined)")
+            #expect(PageTexts.file[joined] == nil, "\(key) and \(joined)")
             if parts[0] == "member" || parts[0] == "title" || parts[0] == "tab" {
-                #expect(Words.file[parts[1]] != Words.file[key], "\(key) and \(parts[1])")
+                #expect(PageTexts.file[parts[1]] != PageTexts.file[key], "\(key) and \(parts[1])")
             }
         }
-        #expect(Words.of(.chinese).sets["role"]?["viewer"] == "查看者")
+        #expect(PageTexts.of(.chinese).sets["role"]?["viewer"] == "查看者")
     }
 
     @Test("the browser's language is followed, by its weights; others see English") func acceptance() {

@@ -8,12 +8,12 @@ import Testing
 
 @Suite("SyncClient: the local store") struct LocalStoreTests {
     /// Runs the body with a function that opens the same store each time.
-    private func withStore(_ body: (() throws -> (LocalStore, HandOut)) throws -> Void) throws {
+    private func withStore(_ body: (() throws -> (LocalStore, HandOutSelector)) throws -> Void) throws {
         let path = NSTemporaryDirectory() + "store-\(UUID().uuidString).sqlite"
         defer { for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) } }
         try body {
             let store = try LocalStore(path: path, instanceID: "app", deviceID: "d")
-            return (store, HandOut(channels: try store.startOver()))
+            return (store, HandOutSelector(channels: try store.startOver()))
         }
     }
 
@@ -31,7 +31,7 @@ import Testing
     }
 
     private func store(
-        _ batches: [Mss_Device_V1_ChannelBatch], in store: LocalStore, _ handOut: inout HandOut
+        _ batches: [Mss_Device_V1_ChannelBatch], in store: LocalStore, _ handOut: inout HandOutSelector
     ) throws -> StoreOutcome {
         let outcome = try store.store(batches, userID: nil, bindNumber: 0)
         handOut.markUnread(outcome.filledChannels)

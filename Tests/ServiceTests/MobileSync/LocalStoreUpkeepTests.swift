@@ -42,7 +42,7 @@ import Testing
     }
 
     private func waiting(_ local: LocalStore) throws -> [SyncOplog] {
-        var handOut = HandOut(channels: try local.startOver())
+        var handOut = HandOutSelector(channels: try local.startOver())
         var found: [SyncOplog] = []
         while let next = try handOut.next(of: nil, userID: nil, from: local) { found.append(next) }
         return found

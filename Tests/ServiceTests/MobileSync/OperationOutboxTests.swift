@@ -136,7 +136,7 @@ import Testing
                 #expect(try store.outbox.pending(ofUser: "u").map(\.id) == ["b"])
             }
             let store = try open()
-            var handOut = HandOut(channels: try store.startOver())
+            var handOut = HandOutSelector(channels: try store.startOver())
             #expect(try handOut.next(of: nil, userID: "u", from: store) == nil, "no handler is given results")
             let first = try #require(try results(in: store).first)
             #expect(first.operationID == "a" && first.imported == Array(#"{"n": 1.50}"#.utf8) && first.message == "m")

@@ -530,13 +530,13 @@ struct MemoryStore {
 
     func newest(
         of channelID: Int64, after: OplogID, below: OplogID, limit: Int, at now: WallTime
-    ) -> [OplogStore.Standing] {
+    ) -> [OplogStore.ValidOplog] {
         guard let channel = channels.first(where: { $0.id == channelID }) else { return [] }
         return channel.oplogs.reversed().lazy
             .filter {
                 $0.id > after && $0.id < below && $0.isPersistent && $0.validUntil > now && $0.recalls == nil
                     && !channel.recalled.contains($0.id)
             }
-            .prefix(limit).map { OplogStore.Standing(id: $0.id, targeting: $0.targeting, attributes: $0.attributes) }
+            .prefix(limit).map { OplogStore.ValidOplog(id: $0.id, targeting: $0.targeting, attributes: $0.attributes) }
     }
 }

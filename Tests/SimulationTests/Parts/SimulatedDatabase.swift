@@ -237,7 +237,7 @@ struct SimulatedDatabaseConnection: DeliveryStore {
 
     func newest(
         of channelID: Int64, after: OplogID, below: OplogID, limit: Int
-    ) throws(PostgresError) -> [OplogStore.Standing] {
+    ) throws(PostgresError) -> [OplogStore.ValidOplog] {
         try database.call(for: process) { store, now in
             store.newest(of: channelID, after: after, below: below, limit: limit, at: now)
         }

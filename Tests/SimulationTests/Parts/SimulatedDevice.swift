@@ -22,7 +22,7 @@ final class SimulatedDevice {
     private(set) var user: BoundUser?
     private var machine = ClientStateMachine()
     private var policy = ReconnectPolicy()
-    private var handOut = HandOut(channels: [])
+    private var handOut = HandOutSelector(channels: [])
     private var schedule = ResendSchedule()
     private var link: SimulatedLink?
     private var end: ConnectionEnd?
@@ -72,7 +72,7 @@ final class SimulatedDevice {
             let store = try LocalStore(
                 path: path, instanceID: instanceID, deviceID: id, clock: { [wallClock] in wallClock.time },
                 now: { [simulation] in simulation.now }, makeStoreID: { "store-\(id)" })
-            handOut = HandOut(channels: try store.startOver())
+            handOut = HandOutSelector(channels: try store.startOver())
             self.store = store
         } catch {
             history.fault(.delivered, "cannot open the store of \(id): \(error)")

@@ -15,7 +15,7 @@ public final class ConfigurationSwitches: PushReceiver {
     private let store: ServiceStore
     private let now: @Sendable () -> Date
     private let state: LockedValue<SwitchSet>
-    private let listeners = EventBroadcaster<SwitchNews>(buffer: ServiceLimits.unreadElements)
+    private let listeners = EventBroadcaster<ConfigurationSwitchChange>(buffer: ServiceLimits.unreadElements)
 
     /// Opens the switches and reads the stored values.
     ///
@@ -67,7 +67,7 @@ public final class ConfigurationSwitches: PushReceiver {
     public var values: [String: JSONValue] { state.withLock { $0.values } }
 
     /// A new stream of changes. A reader that is more than 64 elements behind loses the oldest.
-    public var news: AsyncStream<SwitchNews> { listeners.listen() }
+    public var news: AsyncStream<ConfigurationSwitchChange> { listeners.listen() }
 
     /// The value of a switch; nil when it is not set.
     public func value(_ key: String) -> JSONValue? { state.withLock { $0.values[key] } }

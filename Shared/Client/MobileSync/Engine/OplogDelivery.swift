@@ -6,7 +6,7 @@ final class OplogDelivery {
     private let sharedState: ClientSharedState
     /// The first wait of the resend ladder in the configuration; nil for the gateway's value.
     private let configuredFirstResend: Duration?
-    private var handOut: HandOut
+    private var handOut: HandOutSelector
     private var schedule = ResendSchedule()
 
     /// - Throws: `SyncError.store` when the store cannot start over.
@@ -14,7 +14,7 @@ final class OplogDelivery {
         self.store = store
         self.sharedState = sharedState
         configuredFirstResend = firstResend
-        handOut = HandOut(channels: try store.startOver())
+        handOut = HandOutSelector(channels: try store.startOver())
         setFirstResend(nil)
     }
 
@@ -22,7 +22,7 @@ final class OplogDelivery {
     ///
     /// - Parameter channels: the rows of the channels with waiting oplogs.
     func startOver(with channels: [Int64]) {
-        handOut = HandOut(channels: channels)
+        handOut = HandOutSelector(channels: channels)
         let ladder = schedule.ladder
         schedule = ResendSchedule()
         schedule.ladder = ladder

@@ -30,7 +30,7 @@ struct FileDownloader: Sendable {
         let part = destination.appendingPathExtension("part")
         var saved = try await cache.read("reading a transfer") { try $0.transfers.download(uri, owner: owner) }
         // The part can be gone, or be that of another destination.
-        if let found = saved, found.part != part.path || (try? LocalFile(at: part))?.size ?? 0 < found.offset {
+        if let found = saved, found.part != part.path || (try? FileFingerprint(at: part))?.size ?? 0 < found.offset {
             saved = nil
         }
         while true {

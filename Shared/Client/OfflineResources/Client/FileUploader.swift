@@ -23,9 +23,9 @@ struct FileUploader: Sendable {
     func upload(
         _ request: Request, owner: String, progress: @escaping @Sendable (TransferProgress) -> Void
     ) async throws(LoadFailure) -> UploadedFile {
-        let local: LocalFile
+        let local: FileFingerprint
         do throws(ResourceError) {
-            local = try LocalFile(at: request.file)
+            local = try FileFingerprint(at: request.file)
         } catch {
             throw .failed(error)
         }
@@ -69,7 +69,7 @@ struct FileUploader: Sendable {
 
     /// Sends the file from an offset to its end.
     private func send(
-        _ message: ResourceRequest, _ request: Request, _ local: LocalFile, from offset: Int64, owner: String,
+        _ message: ResourceRequest, _ request: Request, _ local: FileFingerprint, from offset: Int64, owner: String,
         progress: @escaping @Sendable (TransferProgress) -> Void
     ) async throws(LoadFailure) -> ResourceResponse {
         progress(TransferProgress(transferred: offset, total: local.size))
@@ -89,7 +89,7 @@ struct FileUploader: Sendable {
     // MARK: Resumable uploads
 
     private func resume(
-        _ request: Request, _ local: LocalFile, owner: String,
+        _ request: Request, _ local: FileFingerprint, owner: String,
         progress: @escaping @Sendable (TransferProgress) -> Void
     ) async throws(LoadFailure) -> ResourceResponse {
         let saved = try await cache.read("reading a transfer") { try $0.transfers.upload(request.uri, owner: owner) }
@@ -135,7 +135,7 @@ struct FileUploader: Sendable {
     }
 
     private func append(
-        _ request: Request, _ local: LocalFile, to place: ResourceURI, from offset: Int64, owner: String,
+        _ request: Request, _ local: FileFingerprint, to place: ResourceURI, from offset: Int64, owner: String,
         progress: @escaping @Sendable (TransferProgress) -> Void
     ) async throws(LoadFailure) -> ResourceResponse {
         var headers = ResourceHeaders()

@@ -25,7 +25,7 @@ struct FileTransferTable {
         /// The URI that accepts the rest.
         let place: ResourceURI
         /// The file as it was when the upload began.
-        let file: LocalFile
+        let file: FileFingerprint
         let contentType: String
         /// `If-Match` of the upload; nil: any version is overwritten.
         let condition: String?
@@ -46,7 +46,7 @@ struct FileTransferTable {
         }
         return Upload(
             place: try ResourceURI(place),
-            file: LocalFile(size: row["total"] ?? 0, modifiedAt: Date(milliseconds: row["modified_at_ms"] ?? 0)),
+            file: FileFingerprint(size: row["total"] ?? 0, modifiedAt: Date(milliseconds: row["modified_at_ms"] ?? 0)),
             contentType: row["content_type"] ?? "", condition: row["etag"])
     }
 

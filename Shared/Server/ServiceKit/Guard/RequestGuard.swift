@@ -103,9 +103,9 @@ final class RequestGuard: ChannelDuplexHandler {
         switch Self.unwrapInboundIn(data) {
         case .head(let head):
             reading.bodyBegan()
-            answer = .awaited(isLast: !head.isKeepAlive || HeadForm.asksForUpgrade(head))
+            answer = .awaited(isLast: !head.isKeepAlive || RequestHeadCheck.asksForUpgrade(head))
             deadline = .now() + limits.body
-            if let fault = HeadForm.fault(of: head) {
+            if let fault = RequestHeadCheck.fault(of: head) {
                 refuse(context, .badRequest, fault)
                 return
             }

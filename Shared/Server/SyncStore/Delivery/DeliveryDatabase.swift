@@ -108,7 +108,7 @@ package struct DeliveryDatabase: DeliveryStore {
 
     package func newest(
         of channelID: Int64, after: OplogID, below: OplogID, limit: Int
-    ) throws(PostgresError) -> [OplogStore.Standing] {
+    ) throws(PostgresError) -> [OplogStore.ValidOplog] {
         let store = stores.store(ofID: channelID)
         return try connection.run(
             OplogStore.newest(of: channelID, after: after, below: below, limit: limit, in: store), within: Self.limit)

@@ -38,7 +38,7 @@ package protocol DeliveryStore {
     /// The last valid, stored oplogs between two positions, newest first: the candidates of a threshold.
     func newest(
         of channelID: Int64, after: OplogID, below: OplogID, limit: Int
-    ) throws(PostgresError) -> [OplogStore.Standing]
+    ) throws(PostgresError) -> [OplogStore.ValidOplog]
 
     /// Records that the outcome of non-persistent pushes is known.
     func recordOutcomes(of pushes: [OplogStore.LivePush]) throws(PostgresError)

@@ -166,7 +166,7 @@ package enum HistoryStore {
     }
 
     /// The state of a channel for a receiver.
-    package struct Standing: Sendable {
+    package struct ReceiverState: Sendable {
         package var head = OplogID.zero
         package var syncPoint = OplogID.zero
         /// Another device is the user's owner now.
@@ -178,7 +178,7 @@ package enum HistoryStore {
     }
 
     /// One state for each place, in the order of the places.
-    package static func standings(of places: [Place]) -> Query<[Standing]> {
+    package static func standings(of places: [Place]) -> Query<[ReceiverState]> {
         let sql = """
             SELECT i.ordinal, c.head, p.upto, i.owner <> '' AND i.owner IS DISTINCT FROM w.device_id,
                 g.waiting, g.operating_system, g.minimum_version, g.maximum_version, g.share_start, g.share_size
@@ -215,7 +215,7 @@ package enum HistoryStore {
         ]
         let count = places.count
         return Query(PostgresStatement(sql, parameters)) { rows throws(PostgresError) in
-            var standings = [Standing](repeating: Standing(), count: count)
+            var standings = [ReceiverState](repeating: ReceiverState(), count: count)
             try rows.forEachRow { columns throws(PostgresError) in
                 let index = try columns.next(Int.self) - 1
                 standings[index].head = try columns.next()

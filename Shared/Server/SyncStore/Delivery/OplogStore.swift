@@ -165,7 +165,7 @@ package enum OplogStore {
     }
 
     /// A valid, stored oplog and its targeting.
-    package struct Standing: Sendable {
+    package struct ValidOplog: Sendable {
         package var id: OplogID
         package var targeting: Targeting
         /// The values that filters read.
@@ -181,7 +181,7 @@ package enum OplogStore {
     /// The last valid, stored oplogs between two positions, newest first: the candidates of a threshold.
     package static func newest(
         of channelID: Int64, after: OplogID, below: OplogID, limit: Int, in store: StoreSchema = .every
-    ) -> Query<[Standing]> {
+    ) -> Query<[ValidOplog]> {
         let sql = """
             SELECT oplog_id, \(targetingColumns), coalesce(o.attributes, '')
             FROM \(store.prefix)oplog o
@@ -194,7 +194,7 @@ package enum OplogStore {
         ]
         return Query(PostgresStatement(sql, parameters)) { rows throws(PostgresError) in
             try rows.decode { columns throws(PostgresError) in
-                try Standing(id: columns.next(), targeting: targeting(&columns), attributes: columns.next())
+                try ValidOplog(id: columns.next(), targeting: targeting(&columns), attributes: columns.next())
             }
         }
     }

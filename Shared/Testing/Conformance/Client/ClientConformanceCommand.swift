@@ -36,8 +36,8 @@ struct ClientConformanceCommand: AsyncParsableCommand {
         let bench = try await ClientBench(
             command: command, noConfirmArguments: noConfirmArguments?.split(separator: " ").map(String.init),
             port: port, appKey: appKey)
-        let run = ConformanceRun<ClientStage>(
-            atOnce: port == 0 ? options.atOnce ?? Self.atOnce : 1, prepare: { try await ClientStage(bench) },
+        let run = ConformanceRun<ClientCaseSetup>(
+            atOnce: port == 0 ? options.atOnce ?? Self.atOnce : 1, prepare: { try await ClientCaseSetup(bench) },
             cleanUp: { await $0.end() })
         let results = await run.results(of: cases)
         try? FileManager.default.removeItem(at: bench.folder)

@@ -51,7 +51,7 @@ struct ClientSession: Sendable {
     }
 
     /// The reported position of the user's channel.
-    var position: Int64 { connect.bind.syncPoints.first { $0.bizType == ClientStage.bizType }?.oplogID ?? 0 }
+    var position: Int64 { connect.bind.syncPoints.first { $0.bizType == ClientCaseSetup.bizType }?.oplogID ?? 0 }
 
     // MARK: Pushing
 
@@ -60,7 +60,7 @@ struct ClientSession: Sendable {
         _ after: Int64, _ upto: Int64, _ ids: [Int64], _ more: (inout Mss_Device_V1_ChannelBatch) -> Void = { _ in }
     ) -> Mss_Device_V1_ChannelBatch {
         .with {
-            $0.bizType = ClientStage.bizType
+            $0.bizType = ClientCaseSetup.bizType
             $0.bindNumber = 1
             $0.after = after
             $0.upto = upto
@@ -105,7 +105,7 @@ struct ClientSession: Sendable {
 
     /// Acknowledged positions of the user's channel, in order.
     var acknowledged: [Int64] {
-        connection.packets.flatMap(\.storedAck.channels).filter { $0.bizType == ClientStage.bizType }.map(\.upto)
+        connection.packets.flatMap(\.storedAck.channels).filter { $0.bizType == ClientCaseSetup.bizType }.map(\.upto)
     }
 
     /// Waits for this acknowledgement. Checks that no acknowledgement was higher or fell.

@@ -144,7 +144,7 @@ private struct LoadedSide {
 
     private func sample(_ number: Int) async throws -> Counters {
         let (run, processes) = (run, try side.running())
-        let (instant, deliveries) = try await loop.submit { (LoadRun.now, run.value.book.deliveries) }.get()
+        let (instant, deliveries) = try await loop.submit { (LoadRun.now, run.value.pushes.deliveries) }.get()
         return Counters(
             instant: instant, deliveries: deliveries, time: MachineTime.read(),
             scheduler: SchedulerSample(of: processes))
@@ -160,7 +160,7 @@ private struct LoadedSide {
     func check() async throws {
         let run = run
         let (missing, faults, codes) = try await loop.submit {
-            (run.value.book.missing, run.value.book.faults, Set(run.value.streams.flatMap(\.answers.keys)))
+            (run.value.pushes.missing, run.value.pushes.faults, Set(run.value.streams.flatMap(\.answers.keys)))
         }.get()
         guard missing == 0, faults.isEmpty, codes.isSubset(of: ["SUCCESS", "NOT_ONLINE"]) else {
             throw ValidationError(

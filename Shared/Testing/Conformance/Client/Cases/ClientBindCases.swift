@@ -11,46 +11,46 @@ enum ClientBindCases {
         ClientCase("bind/another-user", rule, anotherUser),
     ]
 
-    private static func refusedBind(_ stage: ClientStage) async throws {
-        try stage.start()
-        let session = try await stage.next()
+    private static func refusedBind(_ setup: ClientCaseSetup) async throws {
+        try setup.start()
+        let session = try await setup.next()
         session.connection.send(ClientSession.connected(), ClientSession.bindResult(accepted: false))
         session.push(0, 4, [4]) {
             $0.kind = .device
             $0.bindNumber = 0
         }
         try await session.expectAcknowledged(4)
-        try await stage.expectShown([4])
+        try await setup.expectShown([4])
     }
 
-    private static func lateFrames(_ stage: ClientStage) async throws {
-        let session = try await stage.open()
+    private static func lateFrames(_ setup: ClientCaseSetup) async throws {
+        let session = try await setup.open()
         for number: UInt32 in [0, 2, 4_000_000_000] { session.push(0, 3, [1, 2, 3]) { $0.bindNumber = number } }
         try await session.expectAlive()
-        try await stage.expectStillShown([])
+        try await setup.expectStillShown([])
         try Mismatch.unless(
             session.acknowledged.isEmpty, "no acknowledgement of another bind's frames", seen: "\(session.acknowledged)"
         )
-        try await stage.expectService(of: session)
+        try await setup.expectService(of: session)
     }
 
-    private static func anotherUser(_ stage: ClientStage) async throws {
-        let first = try await stage.open()
+    private static func anotherUser(_ setup: ClientCaseSetup) async throws {
+        let first = try await setup.open()
         first.push(0, 3, [1, 2, 3])
         try await first.expectAcknowledged(3)
-        try await stage.expectShown([1, 2, 3])
-        await stage.program.stop()
-        try stage.start(user: "somebody-else")
-        let other = try await stage.accept()
+        try await setup.expectShown([1, 2, 3])
+        await setup.program.stop()
+        try setup.start(user: "somebody-else")
+        let other = try await setup.accept()
         try Mismatch.unless(
             other.connect.bind.userID == "somebody-else" && other.position == 0, "another user without positions",
             seen: "\(other.connect.bind)")
         other.push(0, 2, [2])
         try await other.expectAcknowledged(2)
-        try await stage.expectShown([1, 2, 3, 2])
-        await stage.program.stop()
-        try stage.start()
-        let back = try await stage.accept()
+        try await setup.expectShown([1, 2, 3, 2])
+        await setup.program.stop()
+        try setup.start()
+        let back = try await setup.accept()
         try Mismatch.unless(back.position == 3, "position 3 of the first user", seen: "\(back.position)")
     }
 }

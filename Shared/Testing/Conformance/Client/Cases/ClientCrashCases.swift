@@ -11,15 +11,15 @@ enum ClientCrashCases {
     ]
 
     /// Kills the program at each acknowledgement. The acknowledged data must be on its disk.
-    private static func killOnAcknowledgement(_ stage: ClientStage) async throws {
+    private static func killOnAcknowledgement(_ setup: ClientCaseSetup) async throws {
         var position: Int64 = 0
         for round in 0..<8 {
-            try stage.start()
-            let session = try await stage.accept()
+            try setup.start()
+            let session = try await setup.accept()
             try Mismatch.unless(
                 session.position == position, "the acknowledged position \(position) after the crash",
                 seen: "\(session.position)")
-            let program = stage.program
+            let program = setup.program
             session.connection.respond { packet in
                 if case .storedAck = packet.body { program.kill() }
                 return nil
@@ -30,28 +30,28 @@ enum ClientCrashCases {
             await program.killed()
             position = next
         }
-        try stage.start()
-        _ = try await stage.accept()
-        try await expectAllShown(upto: position, on: stage)
+        try setup.start()
+        _ = try await setup.accept()
+        try await expectAllShown(upto: position, on: setup)
     }
 
     /// Kills the program at random times while data flows.
-    private static func killAtRandom(_ stage: ClientStage) async throws {
+    private static func killAtRandom(_ setup: ClientCaseSetup) async throws {
         let last: Int64 = 1_500
         var (position, reported) = (Int64(0), [Set<Int64>]())
         for round in 0..<16 {
-            try stage.start()
-            let session = try await stage.accept()
+            try setup.start()
+            let session = try await setup.accept()
             try Mismatch.unless(
                 session.position >= position, "at least the acknowledged position \(position) after the crash",
                 seen: "\(session.position)")
             let end = ContinuousClock.now + .milliseconds(round == 15 ? 60_000 : Int.random(in: 0...250))
             try await feed(session, upto: last, until: end)
-            if round < 15 { await stage.program.killed() } else { try await expectAllShown(upto: last, on: stage) }
+            if round < 15 { await setup.program.killed() } else { try await expectAllShown(upto: last, on: setup) }
             position = max(position, session.acknowledged.max() ?? session.position)
             reported.append(session.confirmed)
         }
-        try checkOnce(try stage.program.runs().map { $0.map(\.oplog.id) }, reported: reported)
+        try checkOnce(try setup.program.runs().map { $0.map(\.oplog.id) }, reported: reported)
     }
 
     /// Sends small batches from the device's position.
@@ -71,10 +71,10 @@ enum ClientCrashCases {
     }
 
     /// Waits until everything is shown, for as long as something new is shown every 15 s.
-    private static func expectAllShown(upto last: Int64, on stage: ClientStage) async throws {
+    private static func expectAllShown(upto last: Int64, on setup: ClientCaseSetup) async throws {
         var (fewest, deadline) = (Int.max, ContinuousClock.now)
         while true {
-            let left = Set(1...last).subtracting(try stage.program.shown().map(\.id))
+            let left = Set(1...last).subtracting(try setup.program.shown().map(\.id))
             guard !left.isEmpty else { return }
             if left.count < fewest { (fewest, deadline) = (left.count, .now + .seconds(15)) }
             guard .now < deadline else {

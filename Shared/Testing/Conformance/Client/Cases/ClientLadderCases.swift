@@ -9,33 +9,33 @@ enum ClientLadderCases {
     static let steps = ClientCase("ladder/steps", rule, ladderSteps)
 
     static let all: [ClientCase] = [
-        ClientCase("ladder/confirmed-takes-no-step", rule) { stage in
-            let session = try await stage.open { $0.firstResendMs = 300 }
+        ClientCase("ladder/confirmed-takes-no-step", rule) { setup in
+            let session = try await setup.open { $0.firstResendMs = 300 }
             session.push(0, 2, [1, 2])
             try await session.expectConfirmed([1, 2])
-            try await stage.expectStillShown([1, 2], after: .milliseconds(1_500))
+            try await setup.expectStillShown([1, 2], after: .milliseconds(1_500))
         },
-        ClientCase("ladder/unconfirmed-after-a-restart", rule) { stage in
-            let session = try await stage.open(confirms: false)
+        ClientCase("ladder/unconfirmed-after-a-restart", rule) { setup in
+            let session = try await setup.open(confirms: false)
             session.push(0, 2, [1, 2])
             try await session.expectAcknowledged(2)
-            try await stage.expectShown([1, 2])
-            await stage.program.killed()
-            try stage.start()
-            let again = try await stage.accept()
+            try await setup.expectShown([1, 2])
+            await setup.program.killed()
+            try setup.start()
+            let again = try await setup.accept()
             try await again.expectConfirmed([1, 2])
-            try await stage.expectStillShown([1, 2, 1, 2])
+            try await setup.expectStillShown([1, 2, 1, 2])
         },
     ]
 
-    private static func ladderSteps(_ stage: ClientStage) async throws {
+    private static func ladderSteps(_ setup: ClientCaseSetup) async throws {
         let first = Duration.milliseconds(100)
-        let session = try await stage.open(confirms: false) { $0.firstResendMs = 100 }
+        let session = try await setup.open(confirms: false) { $0.firstResendMs = 100 }
         session.push(0, 1, [1])
         let dead = try await session.connection.find("a report that oplog 1 is dead", within: .seconds(16)) { _ in
             session.reports.flatMap(\.resent).first { $0.oplogID == 1 && $0.dead }
         }
-        let lines = try stage.program.runs().flatMap { $0 }
+        let lines = try setup.program.runs().flatMap { $0 }
         try Mismatch.unless(
             lines.count == 7 && lines.allSatisfy { $0.oplog.id == 1 } && dead.attempts == 7,
             "seven hand-outs, then dead", seen: "\(lines.count) hand-outs, dead after \(dead.attempts)")
@@ -48,6 +48,6 @@ enum ClientLadderCases {
         // length.
         let last = times.first.flatMap { start in times.last.map { start.duration(to: $0) } } ?? .zero
         try Mismatch.unless(last > first * 32 * 0.8, "32 w between the last hand-out and dead", seen: "\(last)")
-        try await stage.expectStillShown(Array(repeating: 1, count: 7))
+        try await setup.expectStillShown(Array(repeating: 1, count: 7))
     }
 }

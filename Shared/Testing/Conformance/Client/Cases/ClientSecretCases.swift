@@ -7,22 +7,22 @@ enum ClientSecretCases {
     private static let rule = "Device secrets"
 
     static let all: [ClientCase] = [
-        ClientCase("secret/stays", rule) { stage in
-            let first = try await stage.open()
+        ClientCase("secret/stays", rule) { setup in
+            let first = try await setup.open()
             try expectSecret(first.connect)
-            await stage.program.killed()
-            let second = try await stage.open()
+            await setup.program.killed()
+            let second = try await setup.open()
             try Mismatch.unless(
                 second.connect.deviceSecret == first.connect.deviceSecret, "the secret of the previous start",
                 seen: "a different secret")
         },
-        ClientCase("close/5004-registers-anew", rule) { stage in
-            let first = try await stage.open()
+        ClientCase("close/5004-registers-anew", rule) { setup in
+            let first = try await setup.open()
             try expectSecret(first.connect)
             first.push(0, 2, [1, 2])
             try await first.expectAcknowledged(2)
             first.close(5004)
-            let second = try await stage.accept()
+            let second = try await setup.accept()
             try Mismatch.unless(
                 second.connect.deviceID != first.connect.deviceID
                     && second.connect.deviceSecret != first.connect.deviceSecret,
@@ -30,7 +30,7 @@ enum ClientSecretCases {
             try Mismatch.unless(second.position == 2, "the user's position 2", seen: "\(second.position)")
             second.push(2, 3, [3])
             try await second.expectAcknowledged(3)
-            try await stage.expectShown([1, 2, 3])
+            try await setup.expectShown([1, 2, 3])
         },
     ]
 

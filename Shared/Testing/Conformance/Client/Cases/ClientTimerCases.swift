@@ -4,8 +4,8 @@ import SwiftProtobuf
 /// Cases that wait for the timers of a client.
 enum ClientTimerCases {
     static let all: [ClientCase] = [
-        ClientCase("confirm/again-after-30-s", "Timers") { stage in
-            let session = try await stage.open()
+        ClientCase("confirm/again-after-30-s", "Timers") { setup in
+            let session = try await setup.open()
             session.connection.respond { packet in
                 guard case .ping(let ping)? = packet.body else { return nil }
                 return .with { $0.pong.number = ping.number }
@@ -18,24 +18,24 @@ enum ClientTimerCases {
             }
             try Mismatch.unless(
                 reports[0].reportID != reports[1].reportID, "a new report_id", seen: "\(reports[0].reportID) again")
-            try await stage.expectStillShown([1])
+            try await setup.expectStillShown([1])
         },
         ClientCase("backoff/grows", "Close codes", backOffGrows),
-        ClientCase("timers/silence-after-connect", "Timers") { stage in
-            try stage.start()
-            let session = try await stage.next()
+        ClientCase("timers/silence-after-connect", "Timers") { setup in
+            try setup.start()
+            let session = try await setup.next()
             try await expectEnd(of: session, after: session.connection.frames[0].at)
-            _ = try await stage.next()
+            _ = try await setup.next()
         },
-        ClientCase("timers/silence-after-ping", "Heartbeat") { stage in
-            let session = try await stage.open { $0.heartbeatSeconds = 1 }
+        ClientCase("timers/silence-after-ping", "Heartbeat") { setup in
+            let session = try await setup.open { $0.heartbeatSeconds = 1 }
             session.connection.respond(nil)
             let ping = try await firstPing(session)
             try await expectEnd(of: session, after: ping)
-            try await stage.expectService(of: try await stage.accept())
+            try await setup.expectService(of: try await setup.accept())
         },
-        ClientCase("timers/any-frame-is-a-sign-of-life", "Heartbeat") { stage in
-            let session = try await stage.open { $0.heartbeatSeconds = 1 }
+        ClientCase("timers/any-frame-is-a-sign-of-life", "Heartbeat") { setup in
+            let session = try await setup.open { $0.heartbeatSeconds = 1 }
             session.connection.respond(nil)
             for _ in 0..<7 {
                 try await session.connection.linger(.seconds(2))
@@ -61,8 +61,8 @@ enum ClientTimerCases {
         try await session.connection.find("a Ping", within: .seconds(4)) { _ in pings(session).first?.at }
     }
 
-    private static func heartbeat(_ stage: ClientStage) async throws {
-        let session = try await stage.open { $0.heartbeatSeconds = 1 }
+    private static func heartbeat(_ setup: ClientCaseSetup) async throws {
+        let session = try await setup.open { $0.heartbeatSeconds = 1 }
         _ = try await session.connection.find("four Pings", within: .seconds(9)) { _ in
             pings(session).count >= 4 ? true : nil
         }
@@ -72,13 +72,13 @@ enum ClientTimerCases {
     }
 
     /// A gateway that closes at once, for 20 s. A constant back-off would lead to about forty attempts.
-    private static func backOffGrows(_ stage: ClientStage) async throws {
-        try stage.start()
+    private static func backOffGrows(_ setup: ClientCaseSetup) async throws {
+        try setup.start()
         let end = ContinuousClock.now + .seconds(20)
         var lastEnd: ContinuousClock.Instant?
         var attempts = 0
         while .now < end {
-            guard let session = try? await stage.next(within: ContinuousClock.now.duration(to: end)) else { break }
+            guard let session = try? await setup.next(within: ContinuousClock.now.duration(to: end)) else { break }
             attempts += 1
             if let lastEnd {
                 let wait = lastEnd.duration(to: session.connection.startedAt)

@@ -5,7 +5,7 @@ typealias GatewayCase = ConformanceCase<GatewayTarget>
 enum GatewayCases {
     /// The cases for every instance, in the order of the specification.
     static let all: [GatewayCase] =
-        GatewayTransportCases.all + GatewayMatrix.cases + GatewayFramingCases.all + GatewayTimerCases.all
+        GatewayTransportCases.all + GatewayFrameStateCases.cases + GatewayFramingCases.all + GatewayTimerCases.all
         + GatewayIdentityCases.all + GatewayBindCases.all + GatewayDeliveryCases.all + GatewayAcknowledgementCases.all
         + GatewayFlowCases.all + GatewaySubscriptionCases.all + GatewayHistoryCases.all + GatewaySummaryCases.all
 }

@@ -16,7 +16,7 @@ import org.mobilesync.internal.store.LocalStore;
 /** The hand-outs of stored oplogs to the app, and their resends and dead letters. Times are steady milliseconds. */
 public final class OplogDelivery {
     private final LocalStore store;
-    private final HandOut handOut;
+    private final HandOutSelector handOut;
     private final ResendSchedule schedule = new ResendSchedule();
     /** The first wait that the app has set; 0 for the gateway's value. */
     private final long configuredFirstMs;
@@ -36,7 +36,7 @@ public final class OplogDelivery {
         this.configuredFirstMs = configuredFirstMs;
         this.isCounted = isCounted;
         this.onFailure = onFailure;
-        handOut = new HandOut(store, store.oplogs().startOver());
+        handOut = new HandOutSelector(store, store.oplogs().startOver());
         setFirstResend(0);
     }
 

@@ -9,7 +9,7 @@ import Testing
 @testable import MobileSyncLegacy
 
 @Suite("The compatibility API against a test gateway", .timeLimit(.minutes(5)))
-struct LegacyFaceTests {
+struct CompatibilityCoreTests {
     /// An Android callback that confirms when the test allows it.
     private final class Callback: ISyncCallback {
         let confirms: Bool
@@ -70,21 +70,21 @@ struct LegacyFaceTests {
 
     /// Runs the body as a process of an app that can connect to the gateway.
     private func process(_ body: (FakeGateway, MPSyncApplication) async throws -> Void) async throws {
-        let folder = URL(filePath: NSTemporaryDirectory()).appending(path: "face-\(UUID().uuidString)")
+        let folder = URL(filePath: NSTemporaryDirectory()).appending(path: "core-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
-        let face = LegacyFace()
-        try await LegacyFace.$shared.withValue(face) {
+        let core = CompatibilityCore()
+        try await CompatibilityCore.$shared.withValue(core) {
             try await FakeGateway.with { gateway in
                 let meta = MetaConfig(host: "127.0.0.1", port: gateway.port, workspaceID: "w", appID: "a")
                 try await body(gateway, MPSyncApplication(metaConfig: meta, folder: folder, trust: .plaintext))
             }
         }
-        await face.shutDown()
+        await core.shutDown()
     }
 
     @Test("K10: before the start nothing crashes, nothing happens, and answers are no") func beforeStart() {
         let observer = Observer()
-        LegacyFace.$shared.withValue(LegacyFace()) {
+        CompatibilityCore.$shared.withValue(CompatibilityCore()) {
             MPLogger.setUserId("u")
             MPSync.appToForeground()
             MPSync.appToBackground()
@@ -109,7 +109,7 @@ struct LegacyFaceTests {
 
     @Test("K10: a call before the start is logged once, also when it is repeated") func saidOnce() {
         let lines = LogLines()
-        LegacyFace.$shared.withValue(LegacyFace(logger: Logger(label: "test") { _ in lines })) {
+        CompatibilityCore.$shared.withValue(CompatibilityCore(logger: Logger(label: "test") { _ in lines })) {
             for _ in 0..<3 {
                 MPSync.appToForeground()
                 MPSyncInterface.unBindUser()
@@ -157,7 +157,7 @@ struct LegacyFaceTests {
 
     @Test("K5: a device id that cannot be read is nil, and the reason is logged") func unreadableDeviceID() {
         let lines = LogLines()
-        LegacyFace.$shared.withValue(LegacyFace(logger: Logger(label: "test") { _ in lines })) {
+        CompatibilityCore.$shared.withValue(CompatibilityCore(logger: Logger(label: "test") { _ in lines })) {
             let meta = MetaConfig(host: "h", port: 1, workspaceID: "w", appID: "a")
             MPSync.setup(MPSyncApplication(metaConfig: meta, folder: URL(filePath: "/dev/null/folder")))
             #expect(UTDevice.getUtdid() == nil)
@@ -175,7 +175,7 @@ struct LegacyFaceTests {
             #expect(MPSyncInterface.connectStatus() == .connecting)
             _ = try await session.greet()
             try await eventually("connected", within: .seconds(5)) { MPSyncInterface.connectStatus() == .connected }
-            LegacyFace.shared.setForeground(false, call: "test")
+            CompatibilityCore.shared.setForeground(false, call: "test")
             MPLogger.setUserId("u")
             #expect(MPSyncInterface.bindUser(withSessionId: nil))
             let bind = try await session.nextBind().bindNumber
@@ -332,13 +332,13 @@ struct LegacyFaceTests {
             session.push([1], after: 0, upto: 1, bizType: "FACE-C")
             _ = try await session.nextStored()
             try await eventually("it comes", within: .seconds(5)) { silent.messages.count == 1 }
-            await LegacyFace.shared.shutDown()
+            await CompatibilityCore.shared.shutDown()
             // Each process confirms the messages that it shows: the first one the older messages, the second one the
             // new one.
             for (process, expected) in [["1", "2"], ["3"]].enumerated() {
-                let face = LegacyFace()
+                let core = CompatibilityCore()
                 let callback = Callback()
-                try await LegacyFace.$shared.withValue(face) {
+                try await CompatibilityCore.$shared.withValue(core) {
                     MPSync.setup(application)
                     MPSync.initialize()
                     MPLogger.setUserId("u")
@@ -351,7 +351,7 @@ struct LegacyFaceTests {
                     session.push([id], after: id - 1, upto: id, bizType: "FACE-C")
                     try await eventually("it comes", within: .seconds(5)) { callback.messages.last?.id == "\(id)" }
                 }
-                await face.shutDown()
+                await core.shutDown()
                 #expect(callback.ids == expected)
             }
         }

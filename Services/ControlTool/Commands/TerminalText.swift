@@ -1,5 +1,5 @@
 /// Prints foreign texts on one line: no character in them moves the cursor, ends the line or changes its direction.
-enum OneLine {
+enum TerminalText {
     /// The text with every control, format and separator character as `\u{…}`.
     static func of(_ text: String) -> String {
         var line = ""

@@ -4,10 +4,10 @@ import SyncModel
 
 /// Checks every frame that a misbehaving device receives. No device may receive another device's data, or checked data
 /// on a session that has ended.
-struct LiarJudge {
+struct MisbehavingDeviceChecker {
     /// A frame or an entry that the gateway must not have sent.
     enum Finding: Hashable, Sendable {
-        case stranger(String)
+        case foreign(String)
         case stale(bizType: String, session: String)
         case breach(SocketBarrier.Breach, push: String)
     }
@@ -60,14 +60,14 @@ struct LiarJudge {
     }
 
     private func findings(in batch: Mss_Device_V1_ChannelBatch) -> [Finding] {
-        if batch.bizType == TortureWorld.orders { return strangers(inStates: batch) }
+        if batch.bizType == TortureWorld.orders { return foreignStates(in: batch) }
         guard let kind = TortureWorld.kinds.first(where: { $0.bizType == batch.bizType }) else {
-            return [.stranger("\(device) got the Sync ID \(batch.bizType), which has no configuration")]
+            return [.foreign("\(device) got the Sync ID \(batch.bizType), which has no configuration")]
         }
         let bind = binds[batch.bindNumber]
         if kind.kind.needsUser, bind == nil {
             return [
-                .stranger("\(device) got \(batch.bizType) of bind \(batch.bindNumber), which it never requested")
+                .foreign("\(device) got \(batch.bizType) of bind \(batch.bindNumber), which it never requested")
             ]
         }
         let target = TortureWorld.target(instance, kind, kind.kind.needsUser ? bind?.user ?? "" : device)
@@ -78,7 +78,7 @@ struct LiarJudge {
             }
             let payload = String(decoding: entry.payload, as: UTF8.self)
             if payload == target.payload(of: entry.thirdMessageID) { return nil }
-            return .stranger("\(device) of \(target.instance) got \(payload.prefix(100)) as \(target)")
+            return .foreign("\(device) of \(target.instance) got \(payload.prefix(100)) as \(target)")
         }
         if kind.bizType == TortureWorld.checked.bizType, !data.isEmpty, let session = bind?.session,
             closed.contains(session)
@@ -89,12 +89,12 @@ struct LiarJudge {
     }
 
     /// Finds states of other users' entities.
-    private func strangers(inStates batch: Mss_Device_V1_ChannelBatch) -> [Finding] {
+    private func foreignStates(in batch: Mss_Device_V1_ChannelBatch) -> [Finding] {
         let user = binds[batch.bindNumber]?.user
         return batch.entries.compactMap { entry -> Finding? in
             let payload = String(decoding: entry.payload, as: UTF8.self)
             if let user, TortureState.operation(in: payload, of: user, instance) != nil { return nil }
-            return .stranger("\(device) got the state \(payload.prefix(100)) as \(user ?? "an unbound user")")
+            return .foreign("\(device) got the state \(payload.prefix(100)) as \(user ?? "an unbound user")")
         }
     }
 }

@@ -1,6 +1,6 @@
 // A stand-in for the parts of MobileSyncLegacy that Objective-C does not see.
 import MobileSync
 
-final class LegacyFace: Sendable {
-    static let shared = LegacyFace()
+final class CompatibilityCore: Sendable {
+    static let shared = CompatibilityCore()
 }

@@ -2,7 +2,7 @@ import DeviceProtocol
 import SwiftProtobuf
 
 /// The device's table of DeviceProtocol.md, "A connection's life": every frame in the states greeting and open.
-enum ClientMatrix {
+enum ClientFrameStateCases {
     /// A frame and the reaction in each state. The value is nil if another case checks that state.
     struct Row: Sendable {
         let name: String
@@ -19,29 +19,29 @@ enum ClientMatrix {
     /// The cases of all rows and states.
     static let cases: [ClientCase] = rows.flatMap { row in
         let greeting = row.greeting.map { reaction in
-            ClientCase("matrix/greeting/\(row.name)", rule) { stage in
-                try stage.start()
-                let session = try await stage.next()
+            ClientCase("matrix/greeting/\(row.name)", rule) { setup in
+                try setup.start()
+                let session = try await setup.next()
                 session.connection.sendBytes(row.bytes)
-                try await expect(reaction, of: session, on: stage)
+                try await expect(reaction, of: session, on: setup)
                 guard reaction != .ends else { return }
                 session.accept()
-                try await stage.expectService(of: session)
+                try await setup.expectService(of: session)
             }
         }
         let open = row.open.map { reaction in
-            ClientCase("matrix/open/\(row.name)", rule) { stage in
-                let session = try await stage.open()
+            ClientCase("matrix/open/\(row.name)", rule) { setup in
+                let session = try await setup.open()
                 session.connection.sendBytes(row.bytes)
-                try await expect(reaction, of: session, on: stage)
-                if reaction != .ends { try await stage.expectService(of: session) }
+                try await expect(reaction, of: session, on: setup)
+                if reaction != .ends { try await setup.expectService(of: session) }
             }
         }
         return [greeting, open].compactMap { $0 }
     }
 
     private static func expect(
-        _ reaction: ClientReaction, of session: ClientSession, on stage: ClientStage
+        _ reaction: ClientReaction, of session: ClientSession, on setup: ClientCaseSetup
     ) async throws {
         switch reaction {
         case .ignored: try await session.expectAlive()
@@ -50,7 +50,7 @@ enum ClientMatrix {
                 packets.first { $0.body == .pong(.with { $0.number = 7 }) }
             }
         case .ends:
-            let again = try await stage.expectReturn(after: session)
+            let again = try await setup.expectReturn(after: session)
             try Mismatch.unless(
                 session.acknowledged.isEmpty && again.position == 0, "no data accepted",
                 seen: session.connection.summary)
@@ -94,7 +94,7 @@ enum ClientMatrix {
         row("stored-ack", .ignored, .ignored) { $0.storedAck.channels = [.with { $0.upto = 9 }] },
         row("confirm-report", .ignored, .ignored) { $0.confirmReport.reportID = 9 },
         row("foreground", .ignored, .ignored) { $0.foreground.foreground = true },
-        row("subscriptions", .ignored, .ignored) { $0.subscriptions.suspended = [ClientStage.bizType] },
+        row("subscriptions", .ignored, .ignored) { $0.subscriptions.suspended = [ClientCaseSetup.bizType] },
         row("history-request", .ignored, .ignored) { $0.historyRequest.requestNumber = 9 },
         row("summary-request", .ignored, .ignored) { $0.summaryRequest.requestNumber = 9 },
     ]

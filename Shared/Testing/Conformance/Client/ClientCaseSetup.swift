@@ -4,7 +4,7 @@ import SwiftProtobuf
 import Synchronization
 
 /// The scripted gateway of one case, and the client program with a separate store.
-final class ClientStage: Sendable {
+final class ClientCaseSetup: Sendable {
     static let instance = "conformance_app"
     static let bizType = "CONFORM"
     static let appVersion = "3.4.5"
@@ -44,7 +44,7 @@ final class ClientStage: Sendable {
     /// - Parameters:
     /// - store: name of the local store.
     /// - confirms: whether the app confirms oplogs.
-    /// - port: port for the program. By default the port of this stage's gateway.
+    /// - port: port for the program. By default the port of this case's gateway.
     func start(
         user: String? = nil, store: String = "store", confirms: Bool = true, port: Int? = nil
     ) throws {

@@ -1,7 +1,7 @@
 import Foundation
 
 /// The texts of the pages in one language; see `words.json`.
-struct Words: Sendable {
+struct PageTexts: Sendable {
     /// Texts by key.
     let texts: [String: String]
     /// Texts of closed sets, such as `role.viewer`: by set, then by word.
@@ -23,7 +23,7 @@ struct Words: Sendable {
     }
 
     /// The texts of a language.
-    static func of(_ language: Language) -> Words { all[language] ?? Words(texts: [:]) }
+    static func of(_ language: Language) -> PageTexts { all[language] ?? PageTexts(texts: [:]) }
 
     /// The file: key → language → text.
     static let file: [String: [String: String]] =
@@ -31,7 +31,7 @@ struct Words: Sendable {
 
     private static let all = Dictionary(
         uniqueKeysWithValues: Language.allCases.map { language in
-            (language, Words(texts: file.compactMapValues { $0[language.rawValue] }))
+            (language, PageTexts(texts: file.compactMapValues { $0[language.rawValue] }))
         })
 }
 

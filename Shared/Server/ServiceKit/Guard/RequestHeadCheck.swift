@@ -1,7 +1,7 @@
 import NIOHTTP1
 
 /// Rejects request heads that the decoder accepts but that a proxy could read differently (SEC5); pure.
-enum HeadForm {
+enum RequestHeadCheck {
     /// The fault of a head as a sentence for the caller, with the correct form; nil for a valid head.
     static func fault(of head: HTTPRequestHead) -> String? {
         let encodings = head.headers["Transfer-Encoding"].map { $0.lowercased() }

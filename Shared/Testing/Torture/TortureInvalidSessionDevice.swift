@@ -10,7 +10,7 @@ import Synchronization
 
 /// A device that binds users with invalid sessions. It reports the highest positions, acknowledges, confirms and stores
 /// parameters for these users. That must not affect the users (D16).
-final class TortureForger: Sendable {
+final class TortureInvalidSessionDevice: Sendable {
     /// Above every id of a channel.
     private static let hugeID = Int64(1) << 53 - 1
     /// The tenant refuses sessions with this prefix.
@@ -28,7 +28,7 @@ final class TortureForger: Sendable {
     init(_ world: TortureWorld, instance: String, number: Int, tls: NIOSSLContext, seed: UInt64) {
         self.world = world
         self.instance = instance
-        device = "forger-\(number)"
+        device = "invalid-session-\(number)"
         self.tls = tls
         random = Mutex(SeededGenerator(seed: seed))
     }
@@ -42,12 +42,12 @@ final class TortureForger: Sendable {
     /// Connects again and again until the run is over.
     func run() async {
         while world.phase != .over {
-            await visit()
+            await connectOnce()
             await pause(1_000..<5_000)
         }
     }
 
-    private func visit() async {
+    private func connectOnce() async {
         let session = "\(Self.madeUp)\(world.next())"
         guard let connection = try? await connect(session) else { return }
         defer { connection.channel.close(promise: nil) }
@@ -63,7 +63,7 @@ final class TortureForger: Sendable {
                 $0.connect.connectionNumber = UInt64(world.next())
                 $0.connect.bind = bind
             })
-        world.count("visits of devices with made-up sessions")
+        world.count("connections of devices with made-up sessions")
         await pause(200..<600)
         connection.send(keepParameters)
         for _ in 0..<draw(3..<12) where world.phase != .over && !connection.isEnded {

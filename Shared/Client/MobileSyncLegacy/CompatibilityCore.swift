@@ -6,10 +6,10 @@ import SyncModel
 
 /// The implementation of both compatibility APIs: the app's client, its user, and the handlers of its data. It holds
 /// all their static state.
-package final class LegacyFace: Sendable {
+package final class CompatibilityCore: Sendable {
     /// The instance that the static methods use. An app has one. A test that plays several processes of an app gives
     /// each its own, also for the tasks of that process.
-    @TaskLocal package static var shared = LegacyFace()
+    @TaskLocal package static var shared = CompatibilityCore()
 
     /// The session id when the app passes none (K2).
     static let defaultSession = "SESSION_DEMO"

@@ -2,7 +2,7 @@ import Foundation
 import MobileSync
 
 /// The size and the time of the last change of a local file. Another file, or a changed one, has another value.
-struct LocalFile: Sendable, Hashable {
+struct FileFingerprint: Sendable, Hashable {
     /// In bytes.
     let size: Int64
     /// With milliseconds.

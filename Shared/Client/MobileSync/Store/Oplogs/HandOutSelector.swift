@@ -5,7 +5,7 @@ import SyncModel
 ///
 /// Only the store knows which oplogs wait; this value remembers where to look. It reads ids ahead, and the store checks
 /// each id again at its hand-out. So an oplog that was confirmed, recalled or marked dead meanwhile is left out.
-struct HandOut {
+struct HandOutSelector {
     /// The number of ids in one read of the store.
     private static let pageOplogs = 32
 

@@ -4,16 +4,16 @@ import SwiftProtobuf
 import Synchronization
 
 /// One connection of a misbehaving device, with the checker of its frames.
-final class LiarVisit: Sendable {
+final class MisbehavingDeviceConnection: Sendable {
     private let world: TortureWorld
     private let device: String
-    private let judge: Mutex<LiarJudge>
+    private let judge: Mutex<MisbehavingDeviceChecker>
 
     init(_ world: TortureWorld, instance: String, device: String) {
         self.world = world
         self.device = device
         let ledger = world.ledger
-        judge = Mutex(LiarJudge(instance: instance, device: device) { ledger.end(of: $0) })
+        judge = Mutex(MisbehavingDeviceChecker(instance: instance, device: device) { ledger.end(of: $0) })
     }
 
     /// Records that the device requests a bind.
@@ -49,11 +49,11 @@ final class LiarVisit: Sendable {
             case .breach(.expired, let push):
                 let text = "\(device) got \(push) after its validity ended"
                 world.history.ask { $0.add(.attempted, world.history.elapsed, text) }
-            case .stranger(let text): world.history.ask { $0.add(.addressed, world.history.elapsed, text) }
+            case .foreign(let text): world.history.ask { $0.add(.addressed, world.history.elapsed, text) }
             }
         }
         guard case .push(let push) = packet.body else { return nil }
-        world.count("frames with data to liars")
+        world.count("frames with data to misbehaving devices")
         guard push.batches.last?.upto.isMultiple(of: 2) == true else { return nil }
         return .with {
             $0.storedAck.channels = push.batches.map { batch in

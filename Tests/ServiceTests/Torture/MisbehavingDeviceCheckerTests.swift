@@ -5,8 +5,8 @@ import Testing
 
 @testable import Torture
 
-/// A table of data that the liar's device must not be sent.
-struct LiarJudgeTests {
+/// A table of data that the misbehaving device must not be sent.
+struct MisbehavingDeviceCheckerTests {
     private static let instance = TortureWorld.instances[0]
 
     private static func push(
@@ -30,8 +30,8 @@ struct LiarJudgeTests {
 
     private static func pong(_ number: UInt64) -> Mss_Device_V1_Packet { .with { $0.pong.number = number } }
 
-    private static func judge() -> LiarJudge {
-        var judge = LiarJudge(instance: instance, device: "liar-1")
+    private static func judge() -> MisbehavingDeviceChecker {
+        var judge = MisbehavingDeviceChecker(instance: instance, device: "misbehaving-1")
         judge.bound(1, user: "ann", session: "s1")
         judge.bound(2, user: "bob", session: "s2")
         return judge
@@ -71,7 +71,7 @@ struct LiarJudgeTests {
         for packet in [
             Self.push("CHAT", bind: 1, Self.target(TortureWorld.chat, "ann")),
             Self.push("CHAT", bind: 2, Self.target(TortureWorld.chat, "bob")),
-            Self.push("LOCK", bind: 0, Self.target(TortureWorld.lock, "liar-1")),
+            Self.push("LOCK", bind: 0, Self.target(TortureWorld.lock, "misbehaving-1")),
             Self.push("NEWS", bind: 0, Self.target(TortureWorld.news, "")),
         ] { #expect(judge.received(packet).isEmpty) }
     }
@@ -83,7 +83,7 @@ struct LiarJudgeTests {
             push("CHAT", bind: 1, target(TortureWorld.chat, "ann", in: TortureWorld.instances[1])),
             push("CHAT", bind: 1, target(TortureWorld.checked, "ann")),
             push("CHAT", bind: 3, target(TortureWorld.chat, "ann")),
-            push("LOCK", bind: 0, target(TortureWorld.lock, "liar-2")),
+            push("LOCK", bind: 0, target(TortureWorld.lock, "misbehaving-2")),
             push("OTHER", bind: 1, target(TortureWorld.chat, "ann")),
         ])
     func strangers(packet: Mss_Device_V1_Packet) {
@@ -113,7 +113,9 @@ struct LiarJudgeTests {
             (TorturePushLedger.End(recalledAt: .seconds(10)), SocketBarrier.Breach.recalled),
             (TorturePushLedger.End(validUntil: .seconds(10) - HistoryChecker.clockTolerance), .expired),
         ] {
-            var judge = LiarJudge(instance: Self.instance, device: "liar-1") { $0 == "push-1" ? end : nil }
+            var judge = MisbehavingDeviceChecker(instance: Self.instance, device: "misbehaving-1") {
+                $0 == "push-1" ? end : nil
+            }
             judge.bound(1, user: "ann", session: "s1")
             judge.pinged(1, at: .seconds(9))
             judge.pinged(2, at: .seconds(10))

@@ -5,7 +5,7 @@ import SyncModel
 import Synchronization
 
 /// One connection of an MQTT device in a torture run. It answers publications late, and checks each publication.
-final class MQTTVisit: Sendable {
+final class TortureMQTTConnection: Sendable {
     private struct State {
         var channel: (any Channel)?
         var isAccepted = false
@@ -26,14 +26,14 @@ final class MQTTVisit: Sendable {
     /// Reads the connection's packets on its event loop.
     final class Inbox: ChannelInboundHandler {
         typealias InboundIn = MQTTReply
-        private let visit: MQTTVisit
+        private let connection: TortureMQTTConnection
 
-        init(_ visit: MQTTVisit) { self.visit = visit }
+        init(_ connection: TortureMQTTConnection) { self.connection = connection }
 
-        func channelRead(context: ChannelHandlerContext, data: NIOAny) { visit.handle(unwrapInboundIn(data)) }
-        func channelInactive(context: ChannelHandlerContext) { visit.end() }
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) { connection.handle(unwrapInboundIn(data)) }
+        func channelInactive(context: ChannelHandlerContext) { connection.end() }
         func errorCaught(context: ChannelHandlerContext, error: any Error) {
-            if error is MQTTUnreadable { visit.unreadable() }
+            if error is MQTTUnreadable { connection.unreadable() }
             context.close(promise: nil)
         }
     }

@@ -1,5 +1,5 @@
 /// A change of the configuration switches.
-public enum SwitchNews: Sendable, Hashable {
+public enum ConfigurationSwitchChange: Sendable, Hashable {
     /// A valid push has arrived. The switches now have the server's values of this version, whether a value has changed
     /// or not.
     case fetched(version: Int64)

@@ -2,7 +2,7 @@ import DeviceProtocol
 import SwiftProtobuf
 
 /// The gateway's table of DeviceProtocol.md, "A connection's life": every frame in every state that a device can reach.
-enum GatewayMatrix {
+enum GatewayFrameStateCases {
     /// A frame and the reaction in each state.
     struct Row: Sendable {
         let name: String

@@ -20,7 +20,7 @@ import org.mobilesync.internal.store.LocalStore;
  * <p>Only the store knows which oplogs wait; this object remembers where to look. It reads ids ahead, and the store
  * checks each id again at its hand-out. So an oplog that was confirmed, recalled or marked dead meanwhile is left out.
  */
-final class HandOut {
+final class HandOutSelector {
     /** The count of ids in one read of the store. */
     private static final int PAGE_OPLOGS = 32;
 
@@ -34,7 +34,7 @@ final class HandOut {
     /** The channel of the last hand-out. The next one is of another channel, so a busy channel blocks no other. */
     private long lastRow;
 
-    HandOut(LocalStore store, Collection<Long> channels) {
+    HandOutSelector(LocalStore store, Collection<Long> channels) {
         this.store = store;
         unread.addAll(channels);
     }

@@ -3,7 +3,7 @@ import SwiftProtobuf
 import Synchronization
 
 /// One connection of the canary run and its current bind.
-struct CanaryVisit: Sendable {
+struct CanaryConnection: Sendable {
     /// A judge that the connection's event loop and the run share.
     final class Judge: Sendable {
         private let judge: Mutex<CanaryJudge>

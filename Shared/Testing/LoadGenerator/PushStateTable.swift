@@ -1,6 +1,6 @@
 /// The state of every push of a run, in twelve bytes each: whether it was stored, and which of its devices received it.
 /// So every lost, duplicated or misdirected push is found.
-struct PushBook: Sendable {
+struct PushStateTable: Sendable {
     /// Each device has one bit.
     static let devicesPerUserMax = UInt32.bitWidth
     /// Most global pushes of a run.

@@ -2,7 +2,7 @@ import Foundation
 import SyncModel
 
 /// Translations of sentences that other processes and the API's description write in English; see `sentences.json`.
-enum Sentences {
+enum SentenceTranslations {
     /// The sentence in a language; unchanged when it has no translation.
     static func text(_ english: String, in language: Language) -> String {
         language == .english ? english : translation(of: english) ?? english
@@ -13,7 +13,7 @@ enum Sentences {
         if let text = whole[english] { return text }
         // Delivery states have their texts in `words.json`.
         if let state = DeliveryState.allCases.first(where: { $0.sentence == english }) {
-            return Words.of(.chinese).texts["state.\(state.code)"]
+            return PageTexts.of(.chinese).texts["state.\(state.code)"]
         }
         for pattern in patterns where english.hasPrefix(pattern.before) && english.hasSuffix(pattern.after) {
             let detail = english.dropFirst(pattern.before.count).dropLast(pattern.after.count)

@@ -11,7 +11,7 @@ import Synchronization
 /// A device of a torture run that violates every rule except the form of frames. It acknowledges data that it did not
 /// receive, falls back in its acknowledgements, changes users while data arrives, and disconnects. It must receive no
 /// foreign data. It need not receive anything.
-final class TortureLiar: Sendable {
+final class TortureMisbehavingDevice: Sendable {
     private let world: TortureWorld
     private let instance: String
     private let device: String
@@ -21,7 +21,7 @@ final class TortureLiar: Sendable {
     init(_ world: TortureWorld, instance: String, number: Int, tls: NIOSSLContext, seed: UInt64) {
         self.world = world
         self.instance = instance
-        device = "liar-\(number)"
+        device = "misbehaving-\(number)"
         self.tls = tls
         random = Mutex(SeededGenerator(seed: seed))
     }
@@ -35,18 +35,18 @@ final class TortureLiar: Sendable {
     /// Connects again and again until the run is over.
     func run() async {
         while world.phase != .over {
-            await visit()
+            await connectOnce()
             await pause(200..<3_000)
         }
     }
 
-    private func visit() async {
-        let visit = LiarVisit(world, instance: instance, device: device)
+    private func connectOnce() async {
+        let checks = MisbehavingDeviceConnection(world, instance: instance, device: device)
         // A connection can fail during a network fault.
-        guard let connection = try? await connect(visit) else { return }
+        guard let connection = try? await connect(checks) else { return }
         defer { connection.channel.close(promise: nil) }
         var (number, user, session) = (UInt32(1), "", "")
-        let first = newBind(number, visit, &user, &session)
+        let first = newBind(number, checks, &user, &session)
         connection.send(
             .with {
                 $0.connect.protocolVersion = DeviceProtocolLimits.version
@@ -58,36 +58,36 @@ final class TortureLiar: Sendable {
                 $0.connect.connectionNumber = UInt64(world.next())
                 $0.connect.bind = first
             })
-        world.count("visits of liars")
+        world.count("connections of misbehaving devices")
         await withDiscardingTaskGroup { group in
             for _ in 0..<draw(5..<60) where world.phase != .over && !connection.isEnded {
                 await pause(50..<800)
-                let ping = visit.ping()
+                let ping = checks.ping()
                 connection.send(.with { $0.ping.number = ping })
                 switch draw(0..<20) {
                 case 0, 1:
                     number += 1
-                    let bind = newBind(number, visit, &user, &session)
+                    let bind = newBind(number, checks, &user, &session)
                     connection.send(.with { $0.bind = bind })
                 case 2:
                     let (ended, owner) = (session, user)
-                    group.addTask { await self.endSession(ended, of: owner, visit, connection) }
+                    group.addTask { await self.endSession(ended, of: owner, checks, connection) }
                 // Rarely, because it needs extra pushes.
                 case 3 where draw(0..<4) == 0: await listenLate(user, connection)
-                default: connection.send(lie(number))
+                default: connection.send(falseFrame(number))
                 }
             }
             if draw(0..<2) == 0 { connection.channel.close(promise: nil) }
         }
     }
 
-    private func newBind(_ number: UInt32, _ visit: LiarVisit, _ user: inout String, _ session: inout String)
-        -> Mss_Device_V1_Bind
-    {
+    private func newBind(
+        _ number: UInt32, _ checks: MisbehavingDeviceConnection, _ user: inout String, _ session: inout String
+    ) -> Mss_Device_V1_Bind {
         // Only users that misbehaving devices may bind: the tenant accepts the session.
         user = "user-\(draw(0..<(world.usersPerInstance + 1) / 2) * 2)"
         session = "session-\(world.next())"
-        visit.bound(number, user: user, session: session)
+        checks.bound(number, user: user, session: session)
         return .with {
             $0.bindNumber = number
             $0.requestedByApp = true
@@ -109,18 +109,18 @@ final class TortureLiar: Sendable {
     /// Ends a session, then sends a ping after whose pong no checked data may come. The ping follows the revocation or
     /// the end of the verdict lifetime.
     private func endSession(
-        _ session: String, of user: String, _ visit: LiarVisit, _ connection: FrameConnection
+        _ session: String, of user: String, _ checks: MisbehavingDeviceConnection, _ connection: FrameConnection
     ) async {
         guard await world.endSession(session, of: user, in: instance, revoking: draw(0..<2) == 0), !connection.isEnded
         else { return }
         let number = UInt64(world.next())
-        visit.expectNoCheckedData(on: session, afterPong: number)
+        checks.expectNoCheckedData(on: session, afterPong: number)
         connection.send(.with { $0.ping.number = number })
-        world.count("ended sessions that liars checked")
+        world.count("ended sessions that misbehaving devices checked")
     }
 
     /// A well-formed frame with false content.
-    private func lie(_ bind: UInt32) -> Mss_Device_V1_Packet {
+    private func falseFrame(_ bind: UInt32) -> Mss_Device_V1_Packet {
         let upto = [0, 1, Int64(draw(0..<1_000_000)), 1 << 52][draw(0..<4)]
         let kind: Mss_Device_V1_ChannelKind = [.user, .device, .globalUser, .globalDevice][draw(0..<4)]
         let bizTypes = TortureWorld.kinds.map(\.bizType) + ["NO-SUCH-TYPE"]
@@ -152,7 +152,7 @@ final class TortureLiar: Sendable {
     }
 
     /// The responder acknowledges about every second push.
-    private func connect(_ visit: LiarVisit) async throws -> FrameConnection {
+    private func connect(_ checks: MisbehavingDeviceConnection) async throws -> FrameConnection {
         let gateways = world.stack.gateways
         let tls = tls
         return try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -162,7 +162,7 @@ final class TortureLiar: Sendable {
                 channel.eventLoop.makeCompletedFuture {
                     try FrameConnection.install(
                         on: channel, tls: try NIOSSLClientHandler(context: tls, serverHostname: nil),
-                        maxBytes: DeviceProtocolLimits.toDeviceBytes, responder: { visit.received($0) })
+                        maxBytes: DeviceProtocolLimits.toDeviceBytes, responder: { checks.received($0) })
                 }
             }
     }

@@ -14,16 +14,16 @@ import ToolSupport
 ///
 /// It runs beside a stack, in a virtual host and a database of its own. It is for measurements only: it listens on
 /// loopback, checks no caller, and forgets everything at its end.
-package struct FloorCommand: AsyncParsableCommand {
+package struct BareChainCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "floor", abstract: "Runs a process of the bare chain, for comparisons.", shouldDisplay: false,
-        subcommands: [FloorIngestCommand.self, FloorWriterCommand.self, FloorGatewayCommand.self])
+        subcommands: [BareChainIngestCommand.self, BareChainWriterCommand.self, BareChainGatewayCommand.self])
 
     package init() {}
 }
 
 /// `mssctl floor ingest`.
-struct FloorIngestCommand: AsyncParsableCommand {
+struct BareChainIngestCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ingest", abstract: "Accepts single pushes over HTTP.", discussion: ToolSettings.amqpHint)
 
@@ -31,12 +31,13 @@ struct FloorIngestCommand: AsyncParsableCommand {
     var port: Int
 
     func run() async throws {
-        try await BareIngest(broker: FloorSettings.broker("bare-ingest"), logger: ToolSettings.logger()).run(port: port)
+        try await BareIngest(broker: BareChainSettings.broker("bare-ingest"), logger: ToolSettings.logger()).run(
+            port: port)
     }
 }
 
 /// `mssctl floor writer`.
-struct FloorWriterCommand: AsyncParsableCommand {
+struct BareChainWriterCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "writer", abstract: "Stores pushes.", discussion: ToolSettings.amqpHint)
 
@@ -49,14 +50,14 @@ struct FloorWriterCommand: AsyncParsableCommand {
 
     func run() async throws {
         let writer = BareWriter(
-            broker: try FloorSettings.broker("bare-writer"), database: try ToolSettings.databaseConfiguration(),
+            broker: try BareChainSettings.broker("bare-writer"), database: try ToolSettings.databaseConfiguration(),
             wasted: .microseconds(wasteMicroseconds), logger: ToolSettings.logger())
         try await writer.run()
     }
 }
 
 /// `mssctl floor gateway`.
-struct FloorGatewayCommand: AsyncParsableCommand {
+struct BareChainGatewayCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "gateway", abstract: "Sends pushes to devices over TLS.", discussion: ToolSettings.amqpHint)
 
@@ -72,12 +73,12 @@ struct FloorGatewayCommand: AsyncParsableCommand {
             CertificateFiles(certificateFile: certificate, privateKeyFile: privateKey),
             applicationProtocols: [DeviceProtocolLimits.applicationProtocol], logger: ToolSettings.logger())
         try await BareGateway(logger: ToolSettings.logger()).run(
-            port: port, tls: certificates.context, broker: try FloorSettings.broker("bare-gateway"))
+            port: port, tls: certificates.context, broker: try BareChainSettings.broker("bare-gateway"))
     }
 }
 
 /// The settings of the bare chain: those of the tool.
-enum FloorSettings {
+enum BareChainSettings {
     /// The broker of the settings.
     static func broker(_ connectionName: String) throws -> AMQPConfiguration {
         AMQPConfiguration(try ToolSettings.read(ProcessSettings.amqpKeys), connectionName: connectionName)
