@@ -228,7 +228,7 @@ extension Mss_Bus_V1_ValidateReply {
     init(_ outcome: CheckOutcome, joinedAfter: Duration) {
         self.init()
         // Rounded up: a verdict must never count as younger than it is.
-        if joinedAfter > .zero { joinedAfterMs = joinedAfter.wholeMilliseconds + 1 }
+        joinedAfterMs = joinedAfter.wholeMilliseconds + (joinedAfter > .zero ? 1 : 0)
         switch outcome {
         case .valid:
             verdict = .valid

@@ -4,7 +4,8 @@ import SyncModel
 /// The verdict on a user session, and the time of the next request for one; pure (V3–V6).
 ///
 /// The instant T of the tenant's statement is known only within bounds. The call that gave the reply began at most
-/// `joinedAfterMs` before the request was sent, so T ≥ sent − joined. So a verdict never counts as younger than it is.
+/// `joinedAfterMs` before the request was sent, or below 0 at least so long after it, so T ≥ sent − joined. So a verdict
+/// never counts as younger than it is, and the time in the validator's line is not part of its age.
 /// The instant R of a revocation has an upper bound: the arrival of its notice, or now − ago for one that the store
 /// reports. A verdict counts only if its lower bound is not below the upper bound of R, so no verdict from before a
 /// revocation counts. The bounds can cost another request, but they never accept an old verdict. The number of a
@@ -15,6 +16,8 @@ struct SessionCheck {
     /// The longest pause when no reply came. Broker or validators are then unavailable, and stored data must reach the
     /// device within seconds after they return (I6).
     private static let longestForUs = Duration.seconds(5)
+    /// The longest age of a verdict for data with lifetime 0.
+    private static let oldestReply = CommandQueue.validate.timeout
 
     /// The last verdict of the tenant.
     enum Verdict: Hashable {
@@ -28,8 +31,10 @@ struct SessionCheck {
     /// The value of the verdict for data with a verdict lifetime.
     enum VerdictValue {
         case valid
-        /// It was valid and is too old. A new verdict can be requested.
+        /// It was valid and is too old. Data waits for a new verdict.
         case awaited
+        /// Also while the calls take longer than the lifetime: a verdict that is too old when it comes does not count,
+        /// so nothing waits for the next one.
         case notValid
     }
 
@@ -42,16 +47,23 @@ struct SessionCheck {
         case tooOld
     }
 
+    /// The last reply with a valid verdict.
+    private struct LastReply {
+        /// The age of the verdict when the reply came.
+        var age = Duration.zero
+        /// The fraction of the lifetime after which a verdict is requested again.
+        var renewsAt = 0.8
+    }
+
     private(set) var verdict = Verdict.unknown
     /// A reply is being processed. Data with verdict lifetime 0 is sent only then (V5).
     var isFresh = false
+    private var lastReply = LastReply()
     /// A verdict was requested and the reply has not come.
     private(set) var isAsking = false
     /// The next request after a reply without a verdict; nil: no back-off.
     private var retryAt: ContinuousClock.Instant?
     private var failures = 0
-    /// The fraction of its lifetime after which a verdict is requested again.
-    private var renewsAt = 0.8
     /// Verdicts from before this instant do not count.
     private var notBefore: ContinuousClock.Instant?
     /// The tenant has revoked the session. Only a new bind makes it valid again.
@@ -77,7 +89,7 @@ struct SessionCheck {
         case .invalid: return false
         // The instance had no validator at the bind, or when the last verdict stopped counting.
         case .unknown: return true
-        case .valid(let askedAt): return lifetime.map { askedAt + $0 * renewsAt <= now } ?? false
+        case .valid(let askedAt): return lifetime.map { askedAt + $0 * lastReply.renewsAt <= now } ?? false
         }
     }
 
@@ -113,7 +125,7 @@ struct SessionCheck {
             failures = 0
             if let notBefore, askedAt < notBefore { return .tooOld }
             verdict = .valid(askedAt: askedAt)
-            renewsAt = 0.7 + 0.2 * random
+            lastReply = LastReply(age: askedAt.duration(to: now), renewsAt: 0.7 + 0.2 * random)
             return .verdict
         case .invalid?:
             failures = 0
@@ -176,9 +188,10 @@ struct SessionCheck {
     /// The value of the verdict for data with this verdict lifetime; 0: a verdict for each batch.
     func standing(for lifetime: Duration, at now: ContinuousClock.Instant) -> VerdictValue {
         guard case .valid(let askedAt) = verdict else { return .notValid }
-        // The reply to a slow call can be older than the lifetime. It does not count then (I7).
-        if lifetime == .zero ? isFresh : now < askedAt + lifetime { return .valid }
-        return failures == 0 ? .awaited : .notValid
+        let counts = lifetime == .zero ? isFresh && lastReply.age < Self.oldestReply : now < askedAt + lifetime
+        if counts { return .valid }
+        let isTooSlow = lastReply.age >= (lifetime == .zero ? Self.oldestReply : lifetime)
+        return failures == 0 && !isTooSlow ? .awaited : .notValid
     }
 
     /// The remaining validity by a lifetime; zero: not valid.

@@ -58,7 +58,7 @@ struct SessionVerdictTests {
         #expect(bench.answer(.invalid).pushed.isEmpty)
     }
 
-    @Test("I7: a verdict that is older than its lifetime when the reply comes does not count; it is requested again")
+    @Test("I7: a verdict that is older than its lifetime when the reply comes does not count; a quicker call does")
     func replyOfSlowCall() {
         var bench = opened(.seconds(1))
         bench.now += .seconds(2)
@@ -67,9 +67,50 @@ struct SessionVerdictTests {
         let sentAt = bench.now
         bench.now += .seconds(1)
         let slow = bench.answer(.valid, sentAt: sentAt)
-        #expect(slow.pushed.isEmpty && slow.questions == 1)
+        #expect(slow.pushed.isEmpty && slow.fetches.isEmpty && slow.questions == 0)
+        let live = Bench.notice("B", channel: 3, after: 1, ids: [2], persistent: false)
+        _ = bench.handle(.noticed(live))
+        #expect(bench.replyEntries(of: live).held.isEmpty, "no SUCCESS for data that is not sent")
+        #expect(bench.handle(.ticked).questions == 1)
+        let next = bench.now
         bench.now += .milliseconds(999)
-        #expect(bench.answer(.valid, sentAt: sentAt + .seconds(1)).pushed == [1])
+        #expect(bench.answer(.valid, sentAt: next).fetches.map(\.after) == [0])
+        #expect(bench.handle(.fetched(page([1]), channelID: 3)).pushed == [1])
+    }
+
+    @Test("V5: data that waits for two verdicts is read again after a slow call; no channel stops")
+    func parkedDuringSlowCall() {
+        var bench = Bench([
+            Bench.configuration("B", checks: true, verdictLifetime: .seconds(1)),
+            Bench.configuration("C", checks: true, verdictLifetime: .seconds(1)),
+        ])
+        bench.open([("B", 3, 0, 0), ("C", 4, 0, 0)])
+        _ = bench.answer(.valid)
+        bench.now += .seconds(2)
+        _ = bench.handle(.noticed(notice(1)))
+        #expect(bench.handle(.fetched(page([1]), channelID: 3)).questions == 1)
+        let sentAt = bench.now
+        // This page comes after the request.
+        bench.now += .milliseconds(500)
+        _ = bench.handle(.noticed(Bench.notice("C", channel: 4, after: 0, ids: [1])))
+        _ = bench.handle(.fetched(page([1]), channelID: 4))
+        bench.now += .milliseconds(500)
+        let slow = bench.answer(.valid, sentAt: sentAt)
+        #expect(slow.pushed.isEmpty && slow.questions == 1)
+        let next = bench.answer(.valid)
+        #expect(next.pushed == [1] && next.fetches.map(\.after) == [0])
+        #expect(bench.handle(.fetched(page([1]), channelID: 3)).pushed == [1])
+    }
+
+    @Test("V5: the time in the validator's line is not part of a verdict's age")
+    func waitingCall() {
+        var bench = opened(.seconds(1))
+        bench.now += .seconds(2)
+        _ = bench.handle(.noticed(notice(1)))
+        _ = bench.handle(.fetched(page([1]), channelID: 3))
+        let sentAt = bench.now
+        bench.now += .seconds(3)
+        #expect(bench.answer(.valid, sentAt: sentAt, joinedAfter: -2_500).pushed == [1])
     }
 
     @Test("V5: with lifetime 0 a verdict from before the batch does not count; one request serves all")

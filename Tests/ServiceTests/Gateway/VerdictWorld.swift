@@ -198,7 +198,7 @@ struct VerdictWorld {
 
     private mutating func deliver(_ answer: Answer) {
         var reply = Mss_Bus_V1_ValidateReply()
-        if answer.joinedAfter > 0 { reply.joinedAfterMs = Int64(answer.joinedAfter / 1_000 + 1) }
+        reply.joinedAfterMs = Int64(answer.joinedAfter / 1_000) + (answer.joinedAfter > 0 ? 1 : 0)
         if !answer.isUnknown {
             let isValid = isTrulyValid(at: answer.askedAt)
             reply.verdict = isValid ? .valid : .invalid

@@ -127,10 +127,12 @@ struct ValidatorEndpointTests {
         #expect(!reason.contains("secret"))
     }
 
-    @Test("V5: a reply says how long the call was in flight when the request joined it, never less")
+    @Test("V5: a reply says how long before or after the request the call began, never as later than it was")
     func replies() {
         let own = Mss_Bus_V1_ValidateReply(.valid, joinedAfter: .milliseconds(-3))
-        #expect(own.verdict == .valid && own.joinedAfterMs == 0 && own.reason.isEmpty)
+        #expect(own.verdict == .valid && own.joinedAfterMs == -3 && own.reason.isEmpty)
+        let later = Mss_Bus_V1_ValidateReply(.valid, joinedAfter: .microseconds(-1_500_999))
+        #expect(later.joinedAfterMs == -1_500, "the call did not start later than said")
         let joined = Mss_Bus_V1_ValidateReply(.invalid("gone"), joinedAfter: .microseconds(1_500_001))
         #expect(joined.verdict == .invalid && joined.joinedAfterMs == 1_501 && joined.reason == "gone")
         let unknown = Mss_Bus_V1_ValidateReply(.unknown("why"), joinedAfter: .zero)

@@ -3288,8 +3288,8 @@ package nonisolated struct Mss_Bus_V1_ValidateReply: Sendable {
 
   package var reason: String = String()
 
-  /// How long the call to the tenant was in flight when this request joined it, rounded up; 0: the call started after
-  /// the request arrived.
+  /// How long the call to the tenant was in flight when this request joined it, rounded up. Below 0: the call started so
+  /// long after the request arrived.
   package var joinedAfterMs: Int64 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
