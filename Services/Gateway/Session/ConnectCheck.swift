@@ -39,7 +39,8 @@ enum ConnectCheck {
                 instanceID: InstanceID(connect.instanceID), deviceID: DeviceID(connect.deviceID),
                 storeID: StoreID(connect.storeID),
                 traits: DeviceTraits(
-                    operatingSystem: OperatingSystem(name: connect.osName), appVersion: connect.appVersion,
+                    operatingSystem: OperatingSystem(name: connect.osName),
+                    appVersion: isIdentifier(connect.appVersion) ? connect.appVersion : "",
                     slot: DeviceSlot(hashing: connect.deviceID)),
                 isForeground: !connect.background, isSimple: connect.simple,
                 connect: SessionIdentity.Connect(
@@ -58,7 +59,7 @@ enum ConnectCheck {
         }
     }
 
-    /// Whether a text can be the id of a device, a store or a user.
+    /// Whether a text can be the id of a device, a store or a user, or the version of an app.
     static func isIdentifier(_ text: String) -> Bool {
         !text.isEmpty && text.utf16.count <= Limits.linkTokenUnits && !text.utf8.contains(0)
     }

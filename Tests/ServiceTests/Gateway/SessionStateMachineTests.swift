@@ -33,6 +33,22 @@ struct SessionStateMachineTests {
         #expect(actions.closeCode == .protocolViolation)
     }
 
+    @Test(
+        "an app version that the store cannot keep, or a longer one, counts as unknown",
+        arguments: [("1.0", "1.0"), ("1\0", ""), (String(repeating: "1", count: 101), "")])
+    func appVersion(said: String, kept: String) {
+        let connect = Mss_Device_V1_Connect.with {
+            $0.deviceID = "d"
+            $0.storeID = "s"
+            $0.appVersion = said
+        }
+        guard case .accepted(let identity) = ConnectCheck.identity(of: connect, signedBy: nil) else {
+            Issue.record("it is accepted")
+            return
+        }
+        #expect(identity.traits.appVersion == kept)
+    }
+
     @Test("an unknown instance is closed for good")
     func unknownInstance() {
         var bench = Bench()
