@@ -46,8 +46,8 @@ package final class PostgresConnection {
         prepared = [:]
     }
 
-    /// Runs statements in one round trip. Each is a transaction of its own, starts after the previous one has ended,
-    /// and has its own result.
+    /// Runs statements in one round trip. Each starts after the previous one has ended, and has its own result. Each is
+    /// a transaction of its own, except between BEGIN and COMMIT.
     ///
     /// - Throws: only when the connection fails: `.unavailable` if nothing was sent, otherwise `.outcomeUnknown` for
     ///   all statements.

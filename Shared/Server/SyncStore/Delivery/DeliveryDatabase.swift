@@ -66,18 +66,19 @@ package struct DeliveryDatabase: DeliveryStore {
         guard case .open(let session, _) = command, case .opened(var opened) = answer, !session.filtered.isEmpty,
             opened.registered.connectionEpoch > 0
         else { return answer }
-        let applied = try SubscriptionStore.applyFilters(
-            of: session, connectionEpoch: opened.registered.connectionEpoch, in: stores, on: connection)
-        guard let applied else { return answer }
-        // The change may have created channels and re-reads.
-        opened.channels = try connection.run(DeviceSessionStore.channels(of: session), within: Self.limit)
+        // The change may create channels and re-reads, so both are read again after its commit.
+        let channels = DeviceSessionStore.channels(of: session)
+        let rereads = RereadStore.waiting(
+            instanceID: session.instanceID, deviceID: session.deviceID, userID: session.userID)
+        let outcome = try SubscriptionStore.applyFilters(
+            of: session, connectionEpoch: opened.registered.connectionEpoch, in: stores,
+            then: [channels.statement, rereads.statement], on: connection)
+        guard let (applied, rows) = outcome else { return answer }
+        opened.channels = try channels.decode(rows[0])
         for place in opened.channels.indices {
             opened.channels[place].filters = applied.filters[opened.channels[place].channelID]
         }
-        opened.rereads = try connection.run(
-            RereadStore.waiting(
-                instanceID: session.instanceID, deviceID: session.deviceID, userID: session.userID),
-            within: Self.limit)
+        opened.rereads = try rereads.decode(rows[1])
         (opened.userParameters, opened.refusedFilters) = (applied.userParameters, applied.refused)
         return .opened(opened)
     }

@@ -101,56 +101,65 @@ package enum SubscriptionStore {
     /// One transaction for each store with channels of the session: after a failure, the caller repeats all of them. A
     /// change reads up to `Limits.filterRereadOplogs` oplogs of its channel, in several queries; without a change there
     /// are three round trips for each store.
+    ///
+    /// - Parameter reads: statements that run after the last commit, in its round trip.
+    /// - Returns: the filters, and the rows of the statements.
     package static func applyFilters(
         of session: DeviceSessionStore.Registration, connectionEpoch: Int64, in stores: StoreLayout = .single,
-        on connection: PostgresConnection
-    ) throws(PostgresError) -> AppliedFilters? {
+        then reads: [PostgresStatement] = [], on connection: PostgresConnection
+    ) throws(PostgresError) -> (applied: AppliedFilters, rows: [PostgresRows])? {
         var applied = AppliedFilters()
         // Before the transactions, because it may be in another store. A later change makes the gateways request the
         // filters again.
-        if let userID = session.userID {
-            let store = stores.store(of: userID, in: session.instanceID)
-            applied.userParameters = try connection.run(
-                userParameters(of: userID, in: session.instanceID, store), within: limit)
+        let ofUser = session.userID.map {
+            userParameters(of: $0, in: session.instanceID, stores.store(of: $0, in: session.instanceID))
         }
-        var hasPlaces = false
-        for store in stores.stores(of: session.deviceID, session.userID, in: session.instanceID) {
+        let stores = stores.stores(of: session.deviceID, session.userID, in: session.instanceID)
+        var (rows, hasPlaces) = ([PostgresRows](), false)
+        for (index, store) in stores.enumerated() {
             let places = places(of: session, connectionEpoch: connectionEpoch, in: store)
-            if try apply(places, of: session, &applied, on: connection) { hasPlaces = true }
+            let before = index == 0 ? ofUser : nil
+            let after = index == stores.count - 1 ? reads : []
+            do throws(PostgresError) {
+                var results = try run([before?.statement, begin, places.statement].compactMap(\.self), on: connection)
+                if let before { applied.userParameters = try before.decode(results.removeFirst()) }
+                let found = try places.decode(results[1])
+                try apply(found, of: session, &applied, on: connection)
+                rows = try Array(run([commit] + after, on: connection).dropFirst())
+                hasPlaces = hasPlaces || !found.isEmpty
+            } catch {
+                // After any answer to the last statement the transaction must not stay open: its locks would block
+                // others, and later statements on this connection would be part of it. Closing rolls back.
+                connection.close()
+                throw error
+            }
         }
-        return hasPlaces ? applied : nil
+        return hasPlaces ? (applied, rows) : nil
     }
 
-    /// Applies the filters of one store in a transaction; false: the store has no filtered channel of the session, or
-    /// another connection has replaced the session.
+    private static let begin = PostgresStatement("BEGIN")
+    private static let commit = PostgresStatement("COMMIT")
+
+    /// Runs statements in one round trip.
+    ///
+    /// - Throws: the error of the first statement that failed.
+    private static func run(
+        _ statements: [PostgresStatement], on connection: PostgresConnection
+    ) throws(PostgresError) -> [PostgresRows] {
+        var rows: [PostgresRows] = []
+        for result in try connection.run(statements, within: limit) { rows.append(try result.get()) }
+        return rows
+    }
+
+    /// Applies the filters of one store, in its transaction.
     private static func apply(
-        _ places: Query<[Place]>, of session: DeviceSessionStore.Registration, _ applied: inout AppliedFilters,
+        _ places: [Place], of session: DeviceSessionStore.Registration, _ applied: inout AppliedFilters,
         on connection: PostgresConnection
-    ) throws(PostgresError) -> Bool {
-        try run("BEGIN", on: connection)
-        do throws(PostgresError) {
-            let hasPlaces = try applyInTransaction(places, of: session, &applied, on: connection)
-            try run(hasPlaces ? "COMMIT" : "ROLLBACK", on: connection)
-            return hasPlaces
-        } catch {
-            // After any answer to the last statement the transaction must not stay open: its locks would block others,
-            // and later statements on this connection would be part of it. Closing rolls back.
-            connection.close()
-            throw error
-        }
-    }
-
-    private static func run(_ sql: String, on connection: PostgresConnection) throws(PostgresError) {
-        _ = try connection.run(PostgresStatement(sql), within: limit)
-    }
-
-    private static func applyInTransaction(
-        _ places: Query<[Place]>, of session: DeviceSessionStore.Registration, _ applied: inout AppliedFilters,
-        on connection: PostgresConnection
-    ) throws(PostgresError) -> Bool {
-        let places = try connection.run(places, within: limit)
-        for place in places {
-            let known = try connection.run(segments(of: place, session), within: limit)
+    ) throws(PostgresError) {
+        let queries = places.map { segments(of: $0, session) }
+        let rows = try run(queries.map(\.statement), on: connection)
+        for (index, place) in places.enumerated() {
+            let known = try queries[index].decode(rows[index])
             var history = FilterHistory(segments: known)
             guard place.isOwned else {
                 applied.filters[place.channelID] = history
@@ -172,7 +181,6 @@ package enum SubscriptionStore {
             if change == .made { try addRereads(of: place, session, history, on: connection) }
             applied.filters[place.channelID] = history.flowing(above: place.stored)
         }
-        return !places.isEmpty
     }
 
     private static func places(
