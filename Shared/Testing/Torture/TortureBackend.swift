@@ -49,18 +49,16 @@ final class TortureBackend: Sendable {
 
     private let world: TortureWorld
     private let open = Mutex(0)
-    private let random: Mutex<SeededGenerator>
+    private let random: SeededDraws
     private let calls = Mutex<[(at: Duration, took: Duration)]>([])
 
     init(_ world: TortureWorld, seed: UInt64) {
         self.world = world
-        random = Mutex(SeededGenerator(seed: seed ^ 0xbac_e2d))
+        random = SeededDraws(seed: seed ^ 0xbac_e2d)
     }
 
     /// Number of calls without a response.
     var openCalls: Int { open.withLock { $0 } }
-
-    private func draw(_ range: Range<Int>) -> Int { random.withLock { Int.random(in: range, using: &$0) } }
 
     /// Pushes until the run drains, and returns after the last response.
     ///
@@ -93,7 +91,7 @@ final class TortureBackend: Sendable {
 
     // MARK: Drawing
 
-    private func drawInstance() -> String { TortureWorld.instances[draw(0..<TortureWorld.instances.count)] }
+    private func drawInstance() -> String { TortureWorld.instances[random.draw(0..<TortureWorld.instances.count)] }
 
     private func makeCall(for burst: TortureWorld.Burst) -> Call {
         let pushes = (0..<burst.count).map { _ in Push(name: name(), target: burst.target, validUntil: nil) }
@@ -102,10 +100,10 @@ final class TortureBackend: Sendable {
 
     private func makeCalls() -> [Call] {
         let instance = drawInstance()
-        if draw(0..<60) == 0 {
-            let count = draw(Self.batchSize.lowerBound..<Self.batchSize.upperBound + 1)
+        if random.draw(0..<60) == 0 {
+            let count = random.draw(Self.batchSize.lowerBound..<Self.batchSize.upperBound + 1)
             let pushes =
-                draw(0..<2) == 0
+                random.draw(0..<2) == 0
                 ? pushesToOne(in: instance, count) : (0..<count).map { _ in push(in: instance, ofLive: false) }
             return [Call(instance: instance, pushes: pushes)]
         }
@@ -120,22 +118,22 @@ final class TortureBackend: Sendable {
     /// Pushes to one channel, so that the order in the call must be the order of the ids.
     private func pushesToOne(in instance: String, _ count: Int) -> [Push] {
         let users = world.busyUsers
-        let kind = draw(0..<2) == 0 ? TortureWorld.chat : TortureWorld.checked
-        let target = TortureWorld.target(instance, kind, "user-\(users[draw(0..<users.count)])")
+        let kind = random.draw(0..<2) == 0 ? TortureWorld.chat : TortureWorld.checked
+        let target = TortureWorld.target(instance, kind, "user-\(users[random.draw(0..<users.count)])")
         return (0..<count).map { _ in push(to: target) }
     }
 
     /// - Parameter ofLive: whether the push can be non-persistent. Such a push is a call of its own, since its caller
     ///   gives up.
     private func push(in instance: String, ofLive: Bool = true) -> Push {
-        let kind = kind(draw(0..<(ofLive ? 100 : Self.storedPercent)), instance)
+        let kind = kind(random.draw(0..<(ofLive ? 100 : Self.storedPercent)), instance)
         let number: Int
         switch kind.bizType {
-        case TortureWorld.lock.bizType: number = draw(0..<world.devicesPerInstance)
+        case TortureWorld.lock.bizType: number = random.draw(0..<world.devicesPerInstance)
         // Only users that no misbehaving device binds with a valid session.
         case TortureWorld.solo.bizType, TortureWorld.checkedSolo.bizType:
-            number = draw(0..<world.usersPerInstance / 2) * 2 + 1
-        default: number = draw(0..<world.usersPerInstance)
+            number = random.draw(0..<world.usersPerInstance / 2) * 2 + 1
+        default: number = random.draw(0..<world.usersPerInstance)
         }
         let target = TortureWorld.target(
             instance, kind, kind.kind == .device ? "device-\(number)" : "user-\(number)")
@@ -157,10 +155,10 @@ final class TortureBackend: Sendable {
     /// A push. Some have an end of validity: in 5 to 30 s, or in 1 minute to 2 hours.
     private func push(to target: HistoryTarget) -> Push {
         let mayEnd = target.bizType != TortureWorld.live.bizType && !target.kind.isGlobal
-        guard mayEnd, draw(0..<100) < Self.validPercent else {
+        guard mayEnd, random.draw(0..<100) < Self.validPercent else {
             return Push(name: name(), target: target, validUntil: nil)
         }
-        let seconds = draw(0..<3) == 0 ? draw(5..<30) : draw(60..<7_200)
+        let seconds = random.draw(0..<3) == 0 ? random.draw(5..<30) : random.draw(60..<7_200)
         let now = Int64(Date().timeIntervalSince1970 * 1_000)
         return Push(name: name(), target: target, validUntil: now + Int64(seconds) * 1_000)
     }
@@ -172,7 +170,7 @@ final class TortureBackend: Sendable {
         open.withLock { $0 += 1 }
         defer { open.withLock { $0 -= 1 } }
         begin(call)
-        var api = draw(0..<world.stack.apis.count)
+        var api = random.draw(0..<world.stack.apis.count)
         var left = call.pushes
         var attempts = 0
         while !left.isEmpty, world.phase != .over {
@@ -192,7 +190,7 @@ final class TortureBackend: Sendable {
                 return
             }
             api = (api + 1) % world.stack.apis.count
-            try? await Task.sleep(for: .milliseconds(draw(100..<1_000)))
+            try? await Task.sleep(for: .milliseconds(random.draw(100..<1_000)))
         }
         if left.isEmpty { await recall(call) }
     }
@@ -292,18 +290,20 @@ final class TortureBackend: Sendable {
         if call.recallAfter != nil {
             pushes = call.pushes
         } else {
-            guard call.pushes.count == 1, draw(0..<100) < Self.recalledPercent, !call.pushes[0].target.kind.isGlobal,
+            guard call.pushes.count == 1, random.draw(0..<100) < Self.recalledPercent,
+                !call.pushes[0].target.kind.isGlobal,
                 call.pushes[0].target.bizType != TortureWorld.live.bizType
             else { return }
             pushes = call.pushes
         }
-        try? await Task.sleep(for: call.recallAfter ?? .milliseconds(draw(0..<2) == 0 ? 0 : draw(0..<8_000)))
+        try? await Task.sleep(
+            for: call.recallAfter ?? .milliseconds(random.draw(0..<2) == 0 ? 0 : random.draw(0..<8_000)))
         for push in pushes { world.history.observe(.recallBegan(push: push.name)) }
         for push in pushes { await recall(push) }
     }
 
     private func recall(_ push: Push) async {
-        var api = draw(0..<world.stack.apis.count)
+        var api = random.draw(0..<world.stack.apis.count)
         while world.phase != .over {
             let answer = await world.api.recall(push.name, to: push.target, api: api)
             world.count("answers to recalls: \(answer?.msg ?? "none")")
@@ -318,7 +318,7 @@ final class TortureBackend: Sendable {
                 }
             }
             api += 1
-            try? await Task.sleep(for: .milliseconds(draw(100..<1_000)))
+            try? await Task.sleep(for: .milliseconds(random.draw(100..<1_000)))
         }
     }
 

@@ -42,7 +42,7 @@ final class TortureDevice: Sendable {
     private let instance: String
     private let number: Int
     private let folder: URL
-    private let random: Mutex<SeededGenerator>
+    private let random: SeededDraws
     private let session = Mutex("")
     private let lastSignIn = Mutex(SignIn())
     /// The running app, and its user.
@@ -55,7 +55,7 @@ final class TortureDevice: Sendable {
         self.instance = instance
         self.number = number
         self.folder = folder
-        random = Mutex(SeededGenerator(seed: seed))
+        random = SeededDraws(seed: seed)
     }
 
     private var device: String { "device-\(number)" }
@@ -66,15 +66,13 @@ final class TortureDevice: Sendable {
             && number % Self.javaAppsEvery == TortureWorld.instances.firstIndex(of: instance)
     }
 
-    private func draw(_ range: Range<Int>) -> Int { random.withLock { Int.random(in: range, using: &$0) } }
-
     /// Ends the user session at the tenant, and in half of the cases revokes it. The app then binds a new session.
     func endSession() async {
         let ended = session.withLock { $0 }
         guard !ended.isEmpty, (try? await world.stack.endSession(ended)) != nil else { return }
         world.count("sessions ended")
-        guard draw(0..<2) == 0, let user = living.withLock({ $0?.user }) else { return }
-        if await world.api.revoke(ended, of: user, in: instance, api: draw(0..<2))?.success == true {
+        guard random.draw(0..<2) == 0, let user = living.withLock({ $0?.user }) else { return }
+        if await world.api.revoke(ended, of: user, in: instance, api: random.draw(0..<2))?.success == true {
             world.count("sessions revoked")
         }
     }
@@ -83,7 +81,7 @@ final class TortureDevice: Sendable {
     func run() async {
         var user = number / TortureWorld.devicesPerUser
         // Spreads the starts.
-        await pause(.milliseconds(draw(0..<10_000)))
+        await pause(.milliseconds(random.draw(0..<10_000)))
         while world.phase != .over, !Task.isCancelled {
             do {
                 try await live(as: "user-\(user)")
@@ -98,8 +96,8 @@ final class TortureDevice: Sendable {
             world.recordStatus("died", of: name)
             // The app changes its user only without open operations, since their results go to the former user.
             let isFree = world.history.operations { checker, _ in checker.open(of: name) } == 0
-            if isFree, draw(0..<Self.switchesEvery) == 0 { user = draw(0..<world.usersPerInstance) }
-            await pause(.milliseconds(draw(0..<3_000)))
+            if isFree, random.draw(0..<Self.switchesEvery) == 0 { user = random.draw(0..<world.usersPerInstance) }
+            await pause(.milliseconds(random.draw(0..<3_000)))
         }
     }
 
@@ -138,12 +136,12 @@ final class TortureDevice: Sendable {
         let clockOffset =
             number.isMultiple(of: Self.wrongClocksEvery) ? .seconds(86_400) * (number % 5 - 2) : Duration.zero
         let start = TortureAppStart(
-            port: stack.gateways[draw(0..<stack.gateways.count)], instance: instance, device: device,
+            port: stack.gateways[random.draw(0..<stack.gateways.count)], instance: instance, device: device,
             store: folder.appending(path: "\(instance)-\(number).sqlite"),
             certificateAuthority: stack.certificateAuthority, clockOffset: clockOffset)
         guard isJava, let command = world.javaCommand else { return try TortureSwiftApp(start) }
         return try TortureJavaApp(
-            start, command: command, usesWebSocket: draw(0..<2) == 0,
+            start, command: command, usesWebSocket: random.draw(0..<2) == 0,
             log: stack.folder.appending(path: "java-app-\(instance)-\(device).log"))
     }
 
@@ -203,7 +201,7 @@ final class TortureDevice: Sendable {
     /// Returns when the app dies: after some time under load, otherwise at the end of the run.
     private func waitForDeath() async {
         let milliseconds = Int((isJava ? Self.lifeOfJava : Self.life) / .milliseconds(1))
-        var left = Duration.milliseconds(draw(0..<milliseconds * 2))
+        var left = Duration.milliseconds(random.draw(0..<milliseconds * 2))
         while !Task.isCancelled, world.phase != .over {
             await pause(.seconds(1))
             countSignInSecond()
@@ -221,9 +219,10 @@ final class TortureDevice: Sendable {
     func submit() -> Int {
         living.withLock { living in
             guard let (app, user) = living else { return 1 }
-            let operations = (0..<draw(1..<4)).map { _ in
+            let operations = (0..<random.draw(1..<4)).map { _ in
                 SyncOperation(
-                    component: TortureWorld.orders, key: "\(user)-\(draw(0..<Self.entitiesPerUser))", name: "update",
+                    component: TortureWorld.orders, key: "\(user)-\(random.draw(0..<Self.entitiesPerUser))",
+                    name: "update",
                     body: Array("{}".utf8))
             }
             world.history.operations { checker, _ in
@@ -256,7 +255,7 @@ final class TortureDevice: Sendable {
 
     /// Whether the app forgets a confirmation.
     private func forgets() -> Bool {
-        guard draw(0..<Self.forgetsEvery) == 0 else { return false }
+        guard random.draw(0..<Self.forgetsEvery) == 0 else { return false }
         world.count("confirmations forgotten")
         return true
     }

@@ -1,12 +1,9 @@
 import Conformance
 import DeliveryHistory
 import DeviceProtocol
-import Foundation
 import NIOCore
-import NIOPosix
 import NIOSSL
 import SwiftProtobuf
-import Synchronization
 
 /// A device that binds users with invalid sessions. It reports the highest positions, acknowledges, confirms and stores
 /// parameters for these users. That must not affect the users (D16).
@@ -23,27 +20,21 @@ final class TortureInvalidSessionDevice: Sendable {
     private let instance: String
     private let device: String
     private let tls: NIOSSLContext
-    private let random: Mutex<SeededGenerator>
+    private let random: SeededDraws
 
     init(_ world: TortureWorld, instance: String, number: Int, tls: NIOSSLContext, seed: UInt64) {
         self.world = world
         self.instance = instance
         device = "invalid-session-\(number)"
         self.tls = tls
-        random = Mutex(SeededGenerator(seed: seed))
-    }
-
-    private func draw(_ range: Range<Int>) -> Int { random.withLock { Int.random(in: range, using: &$0) } }
-
-    private func pause(_ milliseconds: Range<Int>) async {
-        try? await Task.sleep(for: .milliseconds(draw(milliseconds)))
+        random = SeededDraws(seed: seed)
     }
 
     /// Connects again and again until the run is over.
     func run() async {
         while world.phase != .over {
             await connectOnce()
-            await pause(1_000..<5_000)
+            await random.pause(1_000..<5_000)
         }
     }
 
@@ -52,29 +43,20 @@ final class TortureInvalidSessionDevice: Sendable {
         guard let connection = try? await connect(session) else { return }
         defer { connection.channel.close(promise: nil) }
         let bind = bind(session)
-        connection.send(
-            .with {
-                $0.connect.protocolVersion = DeviceProtocolLimits.version
-                $0.connect.instanceID = instance
-                $0.connect.deviceID = device
-                $0.connect.storeID = "store"
-                $0.connect.osName = "iOS"
-                $0.connect.appVersion = "1.0"
-                $0.connect.connectionNumber = UInt64(world.next())
-                $0.connect.bind = bind
-            })
+        connection.sendConnect(
+            instance: instance, device: device, store: "store", number: UInt64(world.next()), bind: bind)
         world.count("connections of devices with made-up sessions")
-        await pause(200..<600)
+        await random.pause(200..<600)
         connection.send(keepParameters)
-        for _ in 0..<draw(3..<12) where world.phase != .over && !connection.isEnded {
+        for _ in 0..<random.draw(3..<12) where world.phase != .over && !connection.isEnded {
             connection.send(acknowledgement, confirmation)
-            await pause(100..<1_000)
+            await random.pause(100..<1_000)
         }
     }
 
     /// Binds a user, as an app does at a sign-in. No misbehaving device binds this user with a valid session.
     private func bind(_ session: String) -> Mss_Device_V1_Bind {
-        let user = "user-\(draw(0..<world.usersPerInstance / 2) * 2 + 1)"
+        let user = "user-\(random.draw(0..<world.usersPerInstance / 2) * 2 + 1)"
         return .with {
             $0.bindNumber = 1
             $0.requestedByApp = true
@@ -149,20 +131,9 @@ final class TortureInvalidSessionDevice: Sendable {
 
     private func connect(_ session: String) async throws -> FrameConnection {
         let gateways = world.stack.gateways
-        let tls = tls
-        return try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .connectTimeout(.seconds(10))
-            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .connect(host: "127.0.0.1", port: gateways[draw(0..<gateways.count)]) { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try FrameConnection.install(
-                        on: channel, tls: try NIOSSLClientHandler(context: tls, serverHostname: nil),
-                        maxBytes: DeviceProtocolLimits.toDeviceBytes,
-                        responder: { [self] packet in
-                            judge(packet, session)
-                            return nil
-                        })
-                }
-            }
+        return try await .open(port: gateways[random.draw(0..<gateways.count)], tls: tls) { [self] packet in
+            judge(packet, session)
+            return nil
+        }
     }
 }

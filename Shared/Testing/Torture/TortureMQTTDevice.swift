@@ -17,7 +17,7 @@ final class TortureMQTTDevice: Sendable {
     private let device: String
     private let user: String
     private let tls: NIOSSLContext
-    private let random: Mutex<SeededGenerator>
+    private let random: SeededDraws
     private let seen = Mutex<Set<String>>([])
 
     init(_ world: TortureWorld, instance: String, user: Int, tls: NIOSSLContext, seed: UInt64) {
@@ -26,16 +26,10 @@ final class TortureMQTTDevice: Sendable {
         device = "mqtt-\(user)"
         self.user = "user-\(user)"
         self.tls = tls
-        random = Mutex(SeededGenerator(seed: seed))
+        random = SeededDraws(seed: seed)
     }
 
     private var name: String { TortureWorld.name(instance, device) }
-
-    private func draw(_ range: Range<Int>) -> Int { random.withLock { Int.random(in: range, using: &$0) } }
-
-    private func pause(_ milliseconds: Range<Int>) async {
-        try? await Task.sleep(for: .milliseconds(draw(milliseconds)))
-    }
 
     /// Connects again and again until the run is over.
     func run() async {
@@ -44,23 +38,21 @@ final class TortureMQTTDevice: Sendable {
             await connectOnce()
             // Publications without an answer come again.
             world.history.observe(.crashed(device: name))
-            await pause(200..<2_000)
+            await random.pause(200..<2_000)
         }
     }
 
     private func connectOnce() async {
         let session = "session-\(world.next())"
-        let connection = TortureMQTTConnection(world, instance: instance, device: device, user: user, session: session)
-        {
-            [self] in
-            isRepeat($0, $1)
-        }
+        let connection = TortureMQTTConnection(
+            world, instance: instance, device: device, user: user, session: session,
+            isRepeat: { [self] in isRepeat($0, $1) })
         guard let channel = try? await connect(connection) else { return }
         defer { channel.close(promise: nil) }
         connection.begin(on: channel)
         connection.send(
             MQTTRequest.connect(
-                client: device, user: "\(instance)/\(user)", password: session, window: UInt16(draw(1..<9))))
+                client: device, user: "\(instance)/\(user)", password: session, window: UInt16(random.draw(1..<9))))
         guard await waited(for: .seconds(10), { connection.isAccepted || connection.isEnded }), connection.isAccepted
         else { return }
         world.count("connections of MQTT devices")
@@ -74,16 +66,16 @@ final class TortureMQTTDevice: Sendable {
             await stay(connection)
             group.cancelAll()
         }
-        if draw(0..<2) == 0 { connection.send(MQTTRequest.disconnect) }
+        if random.draw(0..<2) == 0 { connection.send(MQTTRequest.disconnect) }
     }
 
     private func stay(_ connection: TortureMQTTConnection) async {
-        let mode = world.phase == .loaded ? draw(0..<4) : 0
+        let mode = world.phase == .loaded ? random.draw(0..<4) : 0
         switch mode {
         case 1:
             // Publications wait for the answers to earlier ones.
             connection.send(MQTTRequest.subscribe("#"))
-            await pause(500..<1_500)
+            await random.pause(500..<1_500)
             connection.hold()
             await invalidateWaitingData(connection)
             connection.release()
@@ -92,20 +84,21 @@ final class TortureMQTTDevice: Sendable {
             await invalidateWaitingData(connection)
             connection.send(MQTTRequest.subscribe("#"))
         default:
-            await pause(0..<5_000)
+            await random.pause(0..<5_000)
             connection.send(MQTTRequest.subscribe("#"))
         }
-        let end = world.history.elapsed + .seconds(mode == 0 || mode == 3 ? draw(10..<40) : 4)
-        while world.history.elapsed < end, world.phase != .over, !connection.isEnded { await pause(100..<200) }
+        let end = world.history.elapsed + .seconds(mode == 0 || mode == 3 ? random.draw(10..<40) : 4)
+        while world.history.elapsed < end, world.phase != .over, !connection.isEnded { await random.pause(100..<200) }
     }
 
     /// Makes data wait at the gateway, then makes it ineligible, so that the gateway must not send it.
     private func invalidateWaitingData(_ connection: TortureMQTTConnection) async {
-        if draw(0..<2) == 0 {
+        if random.draw(0..<2) == 0 {
             let target = TortureWorld.target(instance, TortureWorld.checked, user)
             world.request(TortureWorld.Burst(target: target, count: Self.burst, recallAfter: nil))
-            await pause(1_500..<3_000)
-            guard await world.endSession(connection.session, of: user, in: instance, revoking: draw(0..<2) == 0) else {
+            await random.pause(1_500..<3_000)
+            guard await world.endSession(connection.session, of: user, in: instance, revoking: random.draw(0..<2) == 0)
+            else {
                 return
             }
             connection.endSession()
@@ -113,8 +106,9 @@ final class TortureMQTTDevice: Sendable {
         } else {
             let target = TortureWorld.target(instance, TortureWorld.chat, user)
             world.request(
-                TortureWorld.Burst(target: target, count: Self.burst, recallAfter: .milliseconds(draw(300..<1_500))))
-            await pause(3_000..<5_000)
+                TortureWorld.Burst(
+                    target: target, count: Self.burst, recallAfter: .milliseconds(random.draw(300..<1_500))))
+            await random.pause(3_000..<5_000)
             world.count("recalls with data waiting for MQTT devices")
         }
         connection.ping()
@@ -150,6 +144,6 @@ final class TortureMQTTDevice: Sendable {
                     try pipeline.addHandler(TortureMQTTConnection.Inbox(connection))
                 }
             }
-            .connect(host: "127.0.0.1", port: gateways[draw(0..<gateways.count)]).get()
+            .connect(host: "127.0.0.1", port: gateways[random.draw(0..<gateways.count)]).get()
     }
 }

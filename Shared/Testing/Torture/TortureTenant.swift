@@ -1,6 +1,5 @@
 import DeliveryHistory
 import NIOCore
-import Synchronization
 import ToolSupport
 
 /// The tenants' endpoint for device operations in a torture run. It executes each operation once by its id. At random
@@ -11,10 +10,9 @@ struct TortureTenant: Sendable {
 
     /// Listens until the process ends.
     static func start(_ history: TortureHistory, seed: UInt64) async throws -> TortureTenant {
-        let random = Mutex(SeededGenerator(seed: seed ^ 0x7e4a_4217))
-        @Sendable func draw(_ range: Range<Int>) -> Int { random.withLock { Int.random(in: range, using: &$0) } }
+        let random = SeededDraws(seed: seed ^ 0x7e4a_4217)
         let server = try await TenantServer.start { question in
-            let roll = draw(0..<1_000)
+            let roll = random.draw(0..<1_000)
             switch roll {
             case 0..<20: return TenantReply(isLost: true)
             case 20..<40: return TenantReply(status: 503)
@@ -24,7 +22,7 @@ struct TortureTenant: Sendable {
             var reply = Self.reply(to: question, history)
             switch roll {
             case 50..<70: reply.isLost = true
-            case 70..<80: reply.delay = .milliseconds(Int64(draw(500..<8_000)))
+            case 70..<80: reply.delay = .milliseconds(Int64(random.draw(500..<8_000)))
             default: break
             }
             return reply

@@ -61,6 +61,7 @@ enum ClientCloseCases {
         ]
 
     private static func expectAway(_ setup: ClientCaseSetup) async throws {
+        // Time in which a client that ignores the code would connect again.
         try await Task.sleep(for: .seconds(4))
         let more = setup.gateway.connections.count - 1
         try Mismatch.unless(more == 0, "no other connection", seen: "\(more) more")

@@ -69,6 +69,7 @@ enum ClientConnectCases {
         let deadline = ContinuousClock.now + .seconds(10)
         while impostor.connections.isEmpty, .now < deadline { try await Task.sleep(for: .milliseconds(10)) }
         try Mismatch.unless(!impostor.connections.isEmpty, "an attempt to connect", seen: setup.program.lastErrorLines)
+        // Time in which a client that accepts any certificate would send its Connect.
         try await Task.sleep(for: .seconds(1))
         try Mismatch.unless(
             impostor.connections.allSatisfy(\.packets.isEmpty), "no frame to a gateway with a wrong certificate",
