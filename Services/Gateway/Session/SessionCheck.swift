@@ -33,8 +33,8 @@ struct SessionCheck {
         case valid
         /// It was valid and is too old. Data waits for a new verdict.
         case awaited
-        /// Also while the calls take longer than the lifetime: a verdict that is too old when it comes does not count,
-        /// so nothing waits for the next one.
+        /// No verdict counts. While the calls take longer than the lifetime, a verdict is too old when it comes, so
+        /// nothing waits for the next one.
         case notValid
     }
 
@@ -188,10 +188,9 @@ struct SessionCheck {
     /// The value of the verdict for data with this verdict lifetime; 0: a verdict for each batch.
     func standing(for lifetime: Duration, at now: ContinuousClock.Instant) -> VerdictValue {
         guard case .valid(let askedAt) = verdict else { return .notValid }
-        let counts = lifetime == .zero ? isFresh && lastReply.age < Self.oldestReply : now < askedAt + lifetime
-        if counts { return .valid }
-        let isTooSlow = lastReply.age >= (lifetime == .zero ? Self.oldestReply : lifetime)
-        return failures == 0 && !isTooSlow ? .awaited : .notValid
+        let longest = lifetime > .zero ? lifetime : Self.oldestReply
+        if lifetime > .zero || isFresh, now < askedAt + longest { return .valid }
+        return failures == 0 && lastReply.age < longest ? .awaited : .notValid
     }
 
     /// The remaining validity by a lifetime; zero: not valid.

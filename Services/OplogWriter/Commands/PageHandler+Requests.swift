@@ -46,14 +46,14 @@ extension PageHandler {
                 userID: channel.userID.isEmpty ? nil : UserID(channel.userID), stored: OplogID(channel.stored),
                 onlyOwner: DeviceID(nonempty: channel.ownerDeviceID))
         }
-        let standings = try connection.run(HistoryStore.standings(of: places), within: Self.limit)
+        let states = try connection.run(HistoryStore.states(of: places), within: Self.limit)
         if request.hasConversations {
-            guard let channel = channels.first, let standing = standings.first else { return Mss_Bus_V1_SummaryReply() }
-            return try conversations(request.conversations, of: channel, standing, for: device, on: connection)
+            guard let channel = channels.first, let state = states.first else { return Mss_Bus_V1_SummaryReply() }
+            return try conversations(request.conversations, of: channel, state, for: device, on: connection)
         }
         var reply = Mss_Bus_V1_SummaryReply()
-        for (channel, standing) in zip(channels, standings) {
-            guard !standing.isForAnother else {
+        for (channel, state) in zip(channels, states) {
+            guard !state.isForAnother else {
                 reply.channels.append(.with { $0.notOwner = true })
                 continue
             }
@@ -63,10 +63,10 @@ extension PageHandler {
             ).entries.first
             reply.channels.append(
                 .with {
-                    $0.head = standing.head.value
-                    $0.syncPoint = standing.syncPoint.value
+                    $0.head = state.head.value
+                    $0.syncPoint = state.syncPoint.value
                     if let newest { $0.last = newest.bus }
-                    $0.waiting = Self.waiting(standing.waiting, for: device)
+                    $0.waiting = Self.waiting(state.waiting, for: device)
                 })
         }
         return reply
@@ -76,14 +76,14 @@ extension PageHandler {
     /// the reply may have no rows and still have more.
     private func conversations(
         _ request: Mss_Bus_V1_SummaryConversations, of channel: Mss_Bus_V1_SummaryChannel,
-        _ standing: HistoryStore.ReceiverState, for device: DeviceTraits, on connection: PostgresConnection
+        _ state: HistoryStore.ReceiverState, for device: DeviceTraits, on connection: PostgresConnection
     ) throws(PostgresError) -> Mss_Bus_V1_SummaryReply {
-        guard !standing.isForAnother else { return .with { $0.channels = [.with { $0.notOwner = true }] } }
+        guard !state.isForAnother else { return .with { $0.channels = [.with { $0.notOwner = true }] } }
         let count = min(max(Int(request.count), 1), Limits.summaryPageChannels)
         // One more shows whether others follow.
         let found = try connection.run(
             HistoryStore.conversations(
-                of: channel.channelID, after: request.after, above: standing.syncPoint, limit: count + 1,
+                of: channel.channelID, after: request.after, above: state.syncPoint, limit: count + 1,
                 in: stores.store(ofID: channel.channelID)), within: Self.limit)
         var reply = Mss_Bus_V1_SummaryReply()
         for conversation in found.prefix(count) {
@@ -94,8 +94,8 @@ extension PageHandler {
             guard let newest else { continue }
             reply.channels.append(
                 .with {
-                    $0.head = standing.head.value
-                    $0.syncPoint = standing.syncPoint.value
+                    $0.head = state.head.value
+                    $0.syncPoint = state.syncPoint.value
                     $0.last = newest.bus
                     $0.waiting = Self.waiting(conversation.waiting, for: device)
                     $0.conversation = conversation.name

@@ -99,7 +99,7 @@ struct HistoryStoreTests {
                     Self.candidates(channel, after: 100, before: head - 100, limit: 21).statement,
                     Self.candidates(channel, limit: 1_001).statement,
                     HistoryStore.oplogs(of: channel, ids: ids).statement,
-                    HistoryStore.standings(of: [place]).statement,
+                    HistoryStore.states(of: [place]).statement,
                 ] { reads.append(try await database.oplogsRead(by: statement)) }
                 return reads
             }
@@ -180,7 +180,7 @@ struct HistoryStoreTests {
     }
 
     @Test("a summary has the head, the receiver's own sync point or the highest of all, and the backlog above it")
-    func standings() async throws {
+    func states() async throws {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]
             try await database.configure()
@@ -194,7 +194,7 @@ struct HistoryStoreTests {
                     .init(channelID: channel, deviceID: "d", storeID: "old", upto: OplogID(3)),
                     .init(channelID: channel, deviceID: "e", storeID: "s", upto: OplogID(5)),
                 ]))
-            func standing(
+            func state(
                 _ channel: Int64, _ device: String? = nil, stored: Int64 = 0, owner: String? = nil
             ) async throws -> HistoryStore.ReceiverState {
                 let place = HistoryStore.Place(
@@ -204,25 +204,25 @@ struct HistoryStoreTests {
                 // Between two others, so that the order of the answers is checked.
                 let unknown = HistoryStore.Place(
                     channelID: 99, deviceID: nil, storeID: nil, stored: .zero, onlyOwner: nil)
-                let standings = try await database.run(HistoryStore.standings(of: [unknown, place, unknown]))
-                #expect(standings.map(\.head.value) == [0, standings[1].head.value, 0])
-                return standings[1]
+                let states = try await database.run(HistoryStore.states(of: [unknown, place, unknown]))
+                #expect(states.map(\.head.value) == [0, states[1].head.value, 0])
+                return states[1]
             }
-            let own = try await standing(channel, "d")
+            let own = try await state(channel, "d")
             #expect(own.head == OplogID(6) && own.syncPoint == OplogID(2) && own.waiting == [.everyone: 3, android: 1])
-            let acknowledged = try await standing(channel, "d", stored: 4)
+            let acknowledged = try await state(channel, "d", stored: 4)
             #expect(acknowledged.syncPoint == OplogID(4) && acknowledged.waiting == [.everyone: 1, android: 1])
-            #expect(try await standing(channel, "new").syncPoint == .zero)
-            let shared = try await standing(channel)
+            #expect(try await state(channel, "new").syncPoint == .zero)
+            let shared = try await state(channel)
             #expect(shared.syncPoint == OplogID(5) && shared.waiting == [android: 1])
-            #expect(try await standing(other, "d").waiting == [.everyone: 1])
+            #expect(try await state(other, "d").waiting == [.everyone: 1])
             // The user has no owner, then the device, then another device.
-            #expect(try await standing(channel, owner: "d").isForAnother)
+            #expect(try await state(channel, owner: "d").isForAnother)
             try await database.execute("INSERT INTO owner VALUES ('app', 'u', 'd', 1)")
-            #expect(try await standing(channel, owner: "d").isForAnother == false)
-            #expect(try await standing(channel, owner: "e").isForAnother)
+            #expect(try await state(channel, owner: "d").isForAnother == false)
+            #expect(try await state(channel, owner: "e").isForAnother)
             try await database.fill(other, from: 2, to: 1_500)
-            #expect(try await standing(other).waiting == [.everyone: 1_000], "counted no further")
+            #expect(try await state(other).waiting == [.everyone: 1_000], "counted no further")
         }
     }
 }

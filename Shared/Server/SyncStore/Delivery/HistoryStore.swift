@@ -178,7 +178,7 @@ package enum HistoryStore {
     }
 
     /// One state for each place, in the order of the places.
-    package static func standings(of places: [Place]) -> Query<[ReceiverState]> {
+    package static func states(of places: [Place]) -> Query<[ReceiverState]> {
         let sql = """
             SELECT i.ordinal, c.head, p.upto, i.owner <> '' AND i.owner IS DISTINCT FROM w.device_id,
                 g.waiting, g.operating_system, g.minimum_version, g.maximum_version, g.share_start, g.share_size
@@ -215,19 +215,19 @@ package enum HistoryStore {
         ]
         let count = places.count
         return Query(PostgresStatement(sql, parameters)) { rows throws(PostgresError) in
-            var standings = [ReceiverState](repeating: ReceiverState(), count: count)
+            var states = [ReceiverState](repeating: ReceiverState(), count: count)
             try rows.forEachRow { columns throws(PostgresError) in
                 let index = try columns.next(Int.self) - 1
-                standings[index].head = try columns.next()
-                standings[index].syncPoint = try columns.next()
-                standings[index].isForAnother = try columns.next()
+                states[index].head = try columns.next()
+                states[index].syncPoint = try columns.next()
+                states[index].isForAnother = try columns.next()
                 if let waiting = try columns.next(Int?.self) {
-                    standings[index].waiting[try OplogStore.targeting(&columns)] = waiting
+                    states[index].waiting[try OplogStore.targeting(&columns)] = waiting
                 } else {
                     columns.skipRest()
                 }
             }
-            return standings
+            return states
         }
     }
 }

@@ -4,6 +4,8 @@ package import SyncModel
 /// Parameter values of users, and the filters that decided the oplogs for each receiver.
 package enum SubscriptionStore {
     private static let limit = Duration.seconds(10)
+    private static let begin = PostgresStatement("BEGIN")
+    private static let commit = PostgresStatement("COMMIT")
     /// Oplogs that one query reads.
     private static let turn = 4_096
     /// The reason of a re-read in its row.
@@ -105,8 +107,8 @@ package enum SubscriptionStore {
     /// - Parameter reads: statements that run after the last commit, in its round trip.
     /// - Returns: the filters, and the rows of the statements.
     package static func applyFilters(
-        of session: DeviceSessionStore.Registration, connectionEpoch: Int64, in stores: StoreLayout = .single,
-        then reads: [PostgresStatement] = [], on connection: PostgresConnection
+        of session: DeviceSessionStore.Registration, connectionEpoch: Int64, in stores: StoreLayout,
+        then reads: [PostgresStatement], on connection: PostgresConnection
     ) throws(PostgresError) -> (applied: AppliedFilters, rows: [PostgresRows])? {
         var applied = AppliedFilters()
         // Before the transactions, because it may be in another store. A later change makes the gateways request the
@@ -136,9 +138,6 @@ package enum SubscriptionStore {
         }
         return hasPlaces ? (applied, rows) : nil
     }
-
-    private static let begin = PostgresStatement("BEGIN")
-    private static let commit = PostgresStatement("COMMIT")
 
     /// Runs statements in one round trip.
     ///
@@ -261,7 +260,7 @@ package enum SubscriptionStore {
                 .textArray(history.segments.map(\.filter.text)),
                 .int64Array(history.segments.map { $0.upto?.value ?? -1 }),
             ])
-        for result in try connection.run([removal, addition], within: limit) { _ = try result.get() }
+        _ = try run([removal, addition], on: connection)
     }
 
     /// Closes re-reads for another store, because a new store is sent by its own filter, or moves re-reads of another
