@@ -44,13 +44,12 @@ struct OplogWriterService: Service {
         var runWorkers: [@Sendable () async -> Void] = []
         /// Adds `count` workers in all, but at least one for each work queue.
         func addWorkers<Handler: CommandHandler>(
-            _ handler: Handler, _ work: WorkQueues<Handler>, _ count: Int = 1, standbyDelay: Duration? = nil
+            _ handler: Handler, _ work: WorkQueues<Handler>, _ count: Int = 1
         ) {
             for number in 0..<max(count, work.queues.count) {
                 let worker = StoreWorker(
                     name: "\(Handler.queue.rawValue)-\(number)", configuration: postgres, stores: stores,
-                    queue: work.queues[number % work.queues.count], handler: handler,
-                    standbyDelay: number == 0 ? nil : standbyDelay, logger: logger)
+                    queue: work.queues[number % work.queues.count], handler: handler, logger: logger)
                 runWorkers.append { await worker.run() }
             }
         }
@@ -58,8 +57,7 @@ struct OplogWriterService: Service {
         let append = AppendHandler(bus: bus, stores: stores, recordOutcomes: outcomes.record, tracer: tracer)
         addWorkers(append, appends, appendWorkers)
         addWorkers(AcknowledgementHandler(bus: bus, stores: stores), acknowledgements)
-        // Each new owner of a user waits for the disk. Where it is slow, the standby workers share these waits.
-        addWorkers(SessionHandler(bus: bus, stores: stores), sessions, 4, standbyDelay: .milliseconds(100))
+        addWorkers(SessionHandler(bus: bus, stores: stores), sessions)
         addWorkers(LeaseHandler(sessions: SessionHandler(bus: bus, stores: stores)), leases)
         addWorkers(PageHandler(bus: bus, stores: stores), pages, fetchWorkers)
         addWorkers(SnapshotHandler(bus: bus), snapshots)

@@ -11,24 +11,19 @@ package actor StoreWorker<Handler: CommandHandler> {
     private let connection: PostgresConnection
     private let queue: WorkQueue<CommandBody<Handler.Command>>
     private let handler: Handler
-    private let standbyDelay: Duration?
     private let logger: Logger
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
-    /// - Parameters:
-    ///   - stores: the number of stores that the process works with; nil: it works with any number.
-    ///   - standbyDelay: makes the worker a standby. It takes commands, and connects, only when no worker of the queue
-    ///     has taken any for so long. Nil: it takes commands at once.
+    /// - Parameter stores: the number of stores that the process works with; nil: it works with any number.
     package init(
         name: String, configuration: PostgresConfiguration, stores: StoreLayout? = nil,
-        queue: WorkQueue<CommandBody<Handler.Command>>, handler: Handler, standbyDelay: Duration? = nil, logger: Logger
+        queue: WorkQueue<CommandBody<Handler.Command>>, handler: Handler, logger: Logger
     ) {
         thread = ConnectionThread(name: name)
         connection = Handler.connection(configuration, stores: stores, logger: logger)
         self.queue = queue
         self.handler = handler
-        self.standbyDelay = standbyDelay
         self.logger = logger
     }
 
@@ -36,7 +31,7 @@ package actor StoreWorker<Handler: CommandHandler> {
     /// callers repeat them; the next group connects again.
     package func run() async {
         while true {
-            let bodies = await queue.dequeue(upTo: Handler.groupBodies, standbyDelay: standbyDelay)
+            let bodies = await queue.dequeue(upTo: Handler.groupBodies)
             if bodies.isEmpty { break }
             let tasks = handler.tasks(of: bodies, now: .now, logger: logger)
             if !tasks.isEmpty { handler.perform(tasks, on: connection) }
