@@ -50,9 +50,11 @@ extension HistoryChecker {
         }
     }
 
-    /// Checks the first hand-out of a push that has ended or was recalled.
+    /// Checks the first hand-out of a push that has ended or was recalled. By a clock that was set back, a push that
+    /// had ended is valid again (D11).
     mutating func checkLate(_ device: String, _ name: String, _ push: HistoryPush, _ time: Duration) {
-        if let end = push.validity.until, time > end + Self.clockTolerance, !push.validity.wasClockWrong {
+        let goesByRightClock = isDatabaseClockRight && !push.validity.wasClockWrong
+        if let end = push.validity.until, time > end + Self.clockTolerance, goesByRightClock {
             add(.attempted, time, "\(device) was handed \(name) \(time - end) after its validity ended")
         }
         // The device can have stored the push before the recall, in an earlier process. So only a process that was

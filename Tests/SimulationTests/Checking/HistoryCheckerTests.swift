@@ -193,6 +193,20 @@ struct HistoryCheckerTests {
         #expect(checker.faultCount == 0)
     }
 
+    @Test("D11: a push that has ended may come while the clock that decides is set back, and not afterwards")
+    func clockSetBack() {
+        var checker = Self.checker(validUntil: .seconds(60))
+        checker.observe(.answered(push: "push", id: 1), at: .seconds(2))
+        checker.expire(at: .seconds(70))
+        checker.observe(.databaseClock(isRight: false), at: .seconds(80))
+        var late = checker
+        checker.observe(Self.given("push", 1), at: .seconds(90))
+        #expect(checker.faultCount == 0)
+        late.observe(.databaseClock(isRight: true), at: .seconds(100))
+        late.observe(Self.given("push", 1), at: .seconds(110))
+        #expect(late.faults.map(\.promise) == [.attempted])
+    }
+
     @Test("H7: a recalled push is not owed, and must not come to an app that ran all the while")
     func recalls() {
         var checker = Self.checker()
