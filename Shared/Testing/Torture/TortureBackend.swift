@@ -84,6 +84,7 @@ final class TortureBackend: Sendable {
                     calls.append(Call(instance: instance, pushes: [push(to: target)]))
                 }
                 for call in calls { group.addTask { await self.perform(call) } }
+                // The next turn makes the pushes that have become due.
                 try? await Task.sleep(for: .milliseconds(5))
             }
         }
@@ -190,7 +191,7 @@ final class TortureBackend: Sendable {
                 return
             }
             api = (api + 1) % world.stack.apis.count
-            try? await Task.sleep(for: .milliseconds(random.draw(100..<1_000)))
+            await random.pause(100..<1_000)
         }
         if left.isEmpty { await recall(call) }
     }
@@ -318,7 +319,7 @@ final class TortureBackend: Sendable {
                 }
             }
             api += 1
-            try? await Task.sleep(for: .milliseconds(random.draw(100..<1_000)))
+            await random.pause(100..<1_000)
         }
     }
 

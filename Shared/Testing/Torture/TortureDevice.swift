@@ -81,7 +81,7 @@ final class TortureDevice: Sendable {
     func run() async {
         var user = number / TortureWorld.devicesPerUser
         // Spreads the starts.
-        await pause(.milliseconds(random.draw(0..<10_000)))
+        await random.pause(0..<10_000)
         while world.phase != .over, !Task.isCancelled {
             do {
                 try await live(as: "user-\(user)")
@@ -97,11 +97,9 @@ final class TortureDevice: Sendable {
             // The app changes its user only without open operations, since their results go to the former user.
             let isFree = world.history.operations { checker, _ in checker.open(of: name) } == 0
             if isFree, random.draw(0..<Self.switchesEvery) == 0 { user = random.draw(0..<world.usersPerInstance) }
-            await pause(.milliseconds(random.draw(0..<3_000)))
+            await random.pause(0..<3_000)
         }
     }
-
-    private func pause(_ duration: Duration) async { try? await Task.sleep(for: duration) }
 
     /// Runs one app from its start to its death.
     private func live(as user: String) async throws {
@@ -203,7 +201,7 @@ final class TortureDevice: Sendable {
         let milliseconds = Int((isJava ? Self.lifeOfJava : Self.life) / .milliseconds(1))
         var left = Duration.milliseconds(random.draw(0..<milliseconds * 2))
         while !Task.isCancelled, world.phase != .over {
-            await pause(.seconds(1))
+            try? await Task.sleep(for: .seconds(1))
             countSignInSecond()
             guard world.phase == .loaded else { continue }
             left -= .seconds(1)
