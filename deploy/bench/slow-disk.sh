@@ -19,7 +19,7 @@ mkdir -p "$MSS_STACK_FOLDER/settings"
 chmod a+rx "$folder" "$MSS_STACK_FOLDER"
 deploy/faults/machine-faults.sh build "$library"
 deploy/faults/machine-faults.sh set "$faults" 0 "$milliseconds"
-chmod a+rw "$faults"
+chmod a+r "$faults"
 printf 'LD_PRELOAD=%s\nMACHINE_FAULTS=%s\n' "$library" "$faults" > "$MSS_STACK_FOLDER/settings/postgres"
 start_stack --plain
 load --scenario deploy/load/connects.json --devices "$devices" --no-resources

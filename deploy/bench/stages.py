@@ -5,6 +5,7 @@ segments on each connection part its way: request, command to the broker, comman
 """
 
 import re
+import statistics
 import struct
 import sys
 from collections import defaultdict
@@ -40,36 +41,34 @@ def follow(path, api, broker):
     ids, times, waiting, together = None, defaultdict(dict), {}, []
     for time, source, target, payload in segments(path):
         if ids is None and (run := re.search(rb'"thirdMsgId":"([^"]*-)\d+"', payload)):
-            ids = re.compile(re.escape(run[1]) + rb"\d+")
-        found = ids.findall(payload) if ids else []
+            # The users of the load are named load-RUN-NUMBER.
+            ids = re.compile(rb"(?<!load-)" + re.escape(run[1]) + rb"\d+")
+        found = set(ids.findall(payload)) if ids else set()
         if target == api and found:
             waiting[source] = found
             for push in found:
                 times[push]["request"] = time
         elif source == api:
-            for push in waiting.pop(target, []):
+            for push in waiting.pop(target, ()):
                 times[push]["response"] = time
         elif broker in (source, target) and found:
             way = "to broker" if target == broker else "from broker"
-            together.append(len(set(found)))
-            for push in set(found):
-                number = 1 if f"{way} 1" not in times[push] else 2
-                times[push].setdefault(f"{way} {number}", time)
+            together.append(len(found))
+            for push in found:
+                first, second = f"{way} 1", f"{way} 2"
+                times[push].setdefault(second if first in times[push] else first, time)
     return times, together
-
-
-def percentile(values, share):
-    return values[min(len(values) - 1, int(len(values) * share))]
 
 
 def report(times, together):
     print(f"{len(times):,} pushes; {sum(together) / max(1, len(together)):.1f} in an AMQP segment")
     print(f"{'stage, ms':40}{'pushes':>8}{'p10':>8}{'p50':>8}{'p90':>8}{'p99':>8}")
     for name, first, last in STAGES:
-        values = sorted(stages[last] - stages[first] for stages in times.values() if first in stages and last in stages)
-        if not values:
-            sys.exit(f"no push has the stage {name}: is the load of mssctl in the capture?")
-        columns = "".join(f"{percentile(values, share):8.2f}" for share in (0.1, 0.5, 0.9, 0.99))
+        values = [stages[last] - stages[first] for stages in times.values() if first in stages and last in stages]
+        if len(values) < 2:
+            sys.exit(f"too few pushes have the stage {name}: is the load of mssctl in the capture?")
+        cuts = statistics.quantiles(values, n=100)
+        columns = "".join(f"{cuts[percent - 1]:8.2f}" for percent in (10, 50, 90, 99))
         print(f"{name:40}{len(values):8,}{columns}")
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The parts of a push's latency between processes, from a network capture, on a stack of its own, which is gone
-# afterwards. Needs tcpdump, and the right to capture on the loopback interface.
+# afterwards. Needs the right to capture on the loopback interface.
 #   stages.sh [RATE]
 # RATE pushes a second (1000) for 20 s; the capture is of 5 s in the middle. Prints the report of the load, and for each
 # stage its percentiles in milliseconds.
@@ -14,6 +14,7 @@ cd "$(dirname "$0")/../.."
 # shellcheck source=deploy/bench/stack.sh
 source deploy/bench/stack.sh
 
+deploy/scripts/packages.sh --run tcpdump
 start_stack --plain
 (
     sleep 9
