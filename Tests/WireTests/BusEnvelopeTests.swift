@@ -45,6 +45,7 @@ struct BusEnvelopeTests {
         Kind("replies", Mss_Bus_V1_Replies.self, BusSamples.replies),
         Kind("device secret", Mss_Bus_V1_SessionCommands.self, BusSamples.deviceSecrets),
         Kind("connection number", Mss_Bus_V1_SessionCommands.self, BusSamples.connectionNumbers),
+        Kind("session update", Mss_Bus_V1_SessionCommands.self, BusSamples.sessionUpdates),
         Kind("push token", Mss_Bus_V1_SessionCommands.self, BusSamples.pushTokens),
         Kind("device release", Mss_Bus_V1_ControlCommands.self, BusSamples.deviceReleases),
         Kind("wrong device secret", Mss_Bus_V1_Replies.self, BusSamples.wrongDeviceSecrets),

@@ -50,6 +50,9 @@ enum BusGoldenBytes {
         "connection number": """
         0801121208051a0e220264318801ac02900102980107
         """,
+        "session update": """
+        0801120b08072a071202643130ac02
+        """,
         "device release": """
         080112120804720e0a0864656d6f5f61707012026431
         """,

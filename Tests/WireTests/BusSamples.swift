@@ -185,6 +185,15 @@ enum BusSamples {
         }
     ]
 
+    /// A change of a session with the number that its gateway gave it.
+    static let sessionUpdates: [Mss_Bus_V1_SessionCommand] = [
+        .with {
+            $0.correlation = 7
+            $0.update.deviceID = "d1"
+            $0.update.number = 300
+        }
+    ]
+
     /// A device that registers its token for wake-up pushes.
     static let pushTokens: [Mss_Bus_V1_SessionCommand] = [
         .with {

@@ -12,8 +12,8 @@ final class SessionCommandSender: Sendable {
     let bus: MessageBus
     let globalChannels: GlobalChannelCaches
     private let contexts: SessionContextSource
-    /// The number of registrations sent.
-    private let registrations = Atomic<UInt64>(0)
+    /// Numbers registrations and updates, because several writers can execute them in another order.
+    private let changes = Atomic<UInt64>(0)
 
     init(gatewayID: String, bus: MessageBus, contexts: SessionContextSource) {
         self.gatewayID = gatewayID
@@ -46,7 +46,7 @@ final class SessionCommandSender: Sendable {
         verdictFor: Duration, for session: SessionHandle
     ) {
         let gatewayEpoch = contexts.lease?.epoch ?? 0
-        let registration = registrations.wrappingAdd(1, ordering: .relaxed).newValue
+        let registration = changes.wrappingAdd(1, ordering: .relaxed).newValue
         bus.request(.session, as: Mss_Bus_V1_SessionCommands.self) { number in
             .with {
                 $0.correlation = number
@@ -95,12 +95,14 @@ final class SessionCommandSender: Sendable {
     func update(
         _ identity: SessionIdentity, connectionEpoch: Int64, verdictFor: Duration, for session: SessionHandle
     ) {
+        let change = changes.wrappingAdd(1, ordering: .relaxed).newValue
         bus.request(.session, as: Mss_Bus_V1_SessionCommands.self) { number in
             .with {
                 $0.correlation = number
                 $0.update.instanceID = identity.instanceID.text
                 $0.update.deviceID = identity.deviceID.text
                 $0.update.connectionEpoch = connectionEpoch
+                $0.update.number = change
                 $0.update.foreground = identity.isForeground
                 $0.update.verdictValidMs = verdictFor.wholeMilliseconds
             }

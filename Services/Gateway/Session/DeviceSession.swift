@@ -150,7 +150,8 @@ struct DeviceSession {
         guard registration.isOpen else { return [] }
         // Global oplogs are not pushed to an app in the foreground. They are read when it comes to the foreground
         // (D15).
-        if foreground, !registration.isInFlight { return register(in: context) }
+        // An update that is executed before a registration that is in flight may find no session.
+        guard !foreground, !registration.isInFlight else { return registerAgain(in: context) }
         return [eligibility.updateAction(in: context)]
     }
 

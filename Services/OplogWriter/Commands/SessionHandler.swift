@@ -104,7 +104,7 @@ extension SessionStoreCommand {
         case .update(let session):
             self = .update(
                 instanceID: InstanceID(session.instanceID), deviceID: DeviceID(session.deviceID),
-                connectionEpoch: session.connectionEpoch, isForeground: session.foreground,
+                connectionEpoch: session.connectionEpoch, number: session.number, isForeground: session.foreground,
                 verdictMilliseconds: session.verdictValidMs)
         case .sweep(let sweep):
             self = .sweep(gatewayID: sweep.gatewayID, since: sweep.since)

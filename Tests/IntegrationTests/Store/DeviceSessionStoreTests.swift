@@ -16,7 +16,7 @@ struct DeviceSessionStoreTests {
     private static func session(
         _ device: String, on gateway: String, _ lease: Int64, number: UInt64 = 1, registration: UInt64? = nil,
         ofDevice deviceNumber: UInt64 = 0, connection: Int64 = 0,
-        user: String? = "u", takesOwnership: Bool = true, suspended: [String] = []
+        user: String? = "u", takesOwnership: Bool = true, verdict: Int64 = 0, suspended: [String] = []
     ) -> DeviceSessionStore.Registration {
         DeviceSessionStore.Registration(
             gatewayID: gateway, gatewayEpoch: lease, instanceID: app, deviceID: DeviceID(device),
@@ -27,7 +27,7 @@ struct DeviceSessionStoreTests {
             connectionNumber: number, registrationNumber: registration ?? number,
             deviceConnectionNumber: deviceNumber, connectionEpoch: connection,
             takesOwnership: takesOwnership,
-            verdictMilliseconds: 0,
+            verdictMilliseconds: verdict,
             suspended: suspended.map { BizType($0) })
     }
 
@@ -194,6 +194,48 @@ struct DeviceSessionStoreTests {
             #expect(try await bind("a", registration: 1) == 0)
             let user = "SELECT user_id FROM device_session WHERE device_id = 'd'"
             #expect(try await database.rows(user, columns: 1) == [["u"]])
+        }
+    }
+
+    @Test("H4: of a session's verdicts the one that its gateway sent last counts, in any order of execution")
+    func lateVerdict() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0)).epoch
+            func register(_ number: UInt64, connection: Int64 = 0, of opened: UInt64 = 1, verdict: Int64)
+                async throws -> Int64
+            {
+                try await database.run(
+                    DeviceSessionStore.register(
+                        Self.session(
+                            "d", on: "g", lease, number: opened, registration: number, connection: connection,
+                            verdict: verdict))
+                ).connectionEpoch
+            }
+            func update(_ number: UInt64, _ connection: Int64, verdict: Int64) async throws {
+                try await database.run(
+                    DeviceSessionStore.update(
+                        instanceID: Self.app, deviceID: DeviceID("d"), connectionEpoch: connection, number: number,
+                        isForeground: true, verdictMilliseconds: verdict))
+            }
+            func isValid() async throws -> [Bool] {
+                try await database.run(DeviceSessionStore.presence(of: [Self.channel()])).map(\.hasValidVerdict)
+            }
+            let first = try await register(1, verdict: 0)
+            try await update(3, first, verdict: 0)
+            try await update(2, first, verdict: 60_000)
+            #expect(try await isValid() == [false], "a valid verdict after the revocation that followed it")
+            try await update(5, first, verdict: 0)
+            #expect(try await register(4, connection: first, verdict: 60_000) == first)
+            #expect(try await isValid() == [false], "a registration after a later update")
+            try await update(6, first, verdict: 60_000)
+            #expect(try await isValid() == [true])
+            // The number of another connection does not count.
+            try await update(9, first, verdict: 0)
+            let second = try await register(8, of: 2, verdict: 60_000)
+            #expect(second > first)
+            #expect(try await isValid() == [true])
         }
     }
 

@@ -25,7 +25,7 @@ struct RowSecurityTests {
             INSERT INTO sync_configuration (instance_id, biz_type, description, kind, is_multi_device, is_persistent,
                 threshold, checks_session, is_online, is_immediate) SELECT 'other', biz_type, description, kind, is_multi_device, is_persistent,
                 threshold, checks_session, is_online, is_immediate FROM sync_configuration;
-            INSERT INTO device_session SELECT i, 'd', 's', 0, 'u', 'g', 1, 1, 1, 1, 0, '', 0, true, now(), '{}'
+            INSERT INTO device_session SELECT i, 'd', 's', 0, 'u', 'g', 1, 1, 1, 1, 0, '', 0, true, now(), 1, '{}'
                 FROM unnest('{app,other}'::text[]) i;
             INSERT INTO owner SELECT i, 'u', 'd', 1 FROM unnest('{app,other}'::text[]) i;
             """)

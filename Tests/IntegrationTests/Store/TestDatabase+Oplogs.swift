@@ -51,8 +51,8 @@ extension TestDatabase {
             INSERT INTO device_session (
                 instance_id, device_id, store_id, device_connection, user_id, gateway_id, gateway_epoch,
                 connection_number, registration_number, connection_epoch, operating_system, app_version, slot,
-                is_foreground, verdict_until, suspended)
-            SELECT 'app', 'd' || n, 's', 1, 'd' || n, '\(gatewayID)', \(lease), 1, 1, 1, 1, '', 0, true, now(), '{}'
+                is_foreground, verdict_until, state_number, suspended)
+            SELECT 'app', 'd' || n, 's', 1, 'd' || n, '\(gatewayID)', \(lease), 1, 1, 1, 1, '', 0, true, now(), 1, '{}'
             FROM generate_series(1, \(count)) n
             """)
     }

@@ -94,7 +94,7 @@ enum TierRightsMatrix {
         "gateway": ["SELECT DELETE", "", "", "SELECT"],
         "replaced_lease": ["SELECT DELETE", "", "", "SELECT"],
         "lease_book": ["SELECT INSERT UPDATE(is_complete)", "", "", "SELECT"],
-        "device_session": ["SELECT UPDATE(is_foreground,verdict_until) DELETE", "", "", "SELECT"],
+        "device_session": ["SELECT UPDATE(is_foreground,state_number,verdict_until) DELETE", "", "", "SELECT"],
         "owner": ["SELECT", "", "", "SELECT"],
         "presence_epoch": [],
         "renew_lease": ["EXECUTE"],

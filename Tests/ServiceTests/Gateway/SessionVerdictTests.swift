@@ -393,6 +393,17 @@ struct SessionVerdictTests {
         #expect(ended.verdicts == [.zero])
     }
 
+    @Test("H4: while a registration is in flight, the store gets a new state with the next registration")
+    func stateBesideRegistration() {
+        var bench = opened(.seconds(600))
+        bench.leaseEpoch = 2
+        #expect(bench.handle(.registrationDue).opens == 1)
+        let background = bench.receive { $0.foreground.foreground = false }
+        #expect(background.opens == 0 && background.verdicts.isEmpty)
+        let again = bench.handle(.registered(Bench.reply([("B", 3, 1, 0)]), bindNumber: 1))
+        #expect(again.announced.map(\.isForeground) == [false])
+    }
+
     @Test("H7: after a new lease no data is sent before the session is registered under it")
     func newLease() {
         var bench = opened(.seconds(600))

@@ -64,12 +64,13 @@ struct DeliveryStoreContractTests {
         var (theirs, ours) = (Names(), Names())
         for step in 0..<600 {
             let what = "seed \(seed), step \(step)"
-            switch Int.random(in: 0..<10, using: &random) {
+            switch Int.random(in: 0..<11, using: &random) {
             case 0...3: try append(postgres, &memory, &theirs, &ours, &random, what)
             case 4: try lease(postgres, &memory, &theirs, &ours, &random, what)
             case 5, 6: try open(postgres, &memory, &theirs, &ours, &random, what)
             case 7: try record(postgres, &memory, theirs, ours, &random)
             case 8: try page(postgres, memory, theirs, ours, &random, what)
+            case 9: try update(postgres, &memory, theirs, ours, &random)
             default: try close(postgres, &memory, theirs, ours, &random)
             }
         }
@@ -126,8 +127,10 @@ struct DeliveryStoreContractTests {
             #expect(left.rules == right.rules && left.isImmediate == right.isImmediate, "\(step)")
         }
         func comparable(_ presence: [DeviceSessionStore.Presence]) -> [String] {
-            presence.map { "\($0.ordinal) \($0.gatewayID) \($0.deviceID.text) \($0.isOwner) \($0.isSuspended)" }
-                .sorted()
+            presence.map { session in
+                let state = [session.isOwner, session.hasValidVerdict, session.isSuspended]
+                return "\(session.ordinal) \(session.gatewayID) \(session.deviceID.text) \(state)"
+            }.sorted()
         }
         #expect(
             comparable(presence) == comparable(memory.presence(of: pushes.map(\.address), at: .now)),
@@ -208,7 +211,7 @@ struct DeliveryStoreContractTests {
         let connection = Int.random(in: 0..<3, using: &random)
         let (takesOwnership, suspends) = (Bool.random(using: &random), Bool.random(using: &random))
         let owner = Int.random(in: 0..<4, using: &random)
-        let verdict: Int64 = Bool.random(using: &random) ? 60_000 : 0
+        let verdict: Int64 = Bool.random(using: &random) ? 3_600_000 : 0
         func command(_ names: Names) -> SessionStoreCommand {
             let known = names.connections[device] ?? []
             return .open(
@@ -308,6 +311,25 @@ struct DeliveryStoreContractTests {
             of: theirs.channelID(address), after: .zero, below: below, limit: limit)
         let own = memory.newest(of: ours.channelID(address), after: .zero, below: below, limit: limit, at: .now)
         #expect(newest.map(\.id) == own.map(\.id), "\(step)")
+    }
+
+    private static func update(
+        _ postgres: DeliveryDatabase, _ memory: inout MemoryStore, _ theirs: Names, _ ours: Names,
+        _ random: inout SeededGenerator
+    ) throws {
+        let device = device(&random)
+        let back = Int.random(in: 0..<2, using: &random)
+        let number = UInt64.random(in: 0...6, using: &random)
+        let verdict: Int64 = Bool.random(using: &random) ? 3_600_000 : 0
+        func command(_ names: Names) -> SessionStoreCommand {
+            let known = names.connections[device] ?? []
+            return .update(
+                instanceID: app, deviceID: DeviceID(device),
+                connectionEpoch: back < known.count ? known[known.count - 1 - back] : 0, number: number,
+                isForeground: true, verdictMilliseconds: verdict)
+        }
+        _ = try postgres.perform([command(theirs)])[0].get()
+        _ = memory.perform(command(ours), at: .now)
     }
 
     private static func close(

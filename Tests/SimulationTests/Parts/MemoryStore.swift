@@ -34,6 +34,8 @@ struct MemoryStore {
         var connectionEpoch: Int64
         var isForeground: Bool
         var verdictUntil: WallTime
+        /// The number of the registration or update that has set the foreground state and the verdict.
+        var stateNumber: UInt64
     }
 
     private struct DeviceKey: Hashable {
@@ -373,11 +375,15 @@ struct MemoryStore {
             let key = DeviceKey(instanceID: instanceID, deviceID: deviceID)
             if sessions[key]?.connectionEpoch == connectionEpoch { sessions[key] = nil }
             return .done
-        case .update(let instanceID, let deviceID, let connectionEpoch, let isForeground, let verdict):
+        case .update(let instanceID, let deviceID, let connectionEpoch, let number, let isForeground, let verdict):
             let key = DeviceKey(instanceID: instanceID, deviceID: deviceID)
-            guard sessions[key]?.connectionEpoch == connectionEpoch else { return .done }
-            sessions[key]?.isForeground = isForeground
-            sessions[key]?.verdictUntil = now + .milliseconds(verdict)
+            guard var session = sessions[key], session.connectionEpoch == connectionEpoch,
+                session.stateNumber < number || number == 0
+            else { return .done }
+            session.isForeground = isForeground
+            session.verdictUntil = now + .milliseconds(verdict)
+            session.stateNumber = max(session.stateNumber, number)
+            sessions[key] = session
             return .done
         case .sweep(let gatewayID, let since):
             return .swept(sweep(gatewayID, since: since))
@@ -444,9 +450,16 @@ struct MemoryStore {
             presenceEpoch += 1
             epoch = presenceEpoch
         }
-        sessions[key] = Session(
+        var session = Session(
             registration: registration, connectionEpoch: epoch, isForeground: registration.isForeground,
-            verdictUntil: now + .milliseconds(registration.verdictMilliseconds))
+            verdictUntil: now + .milliseconds(registration.verdictMilliseconds),
+            stateNumber: registration.registrationNumber)
+        if let held, held.connectionEpoch == epoch, held.stateNumber > session.stateNumber {
+            session.isForeground = held.isForeground
+            session.verdictUntil = held.verdictUntil
+            session.stateNumber = held.stateNumber
+        }
+        sessions[key] = session
         let isRepeat = isSameGateway && held?.registration.registrationNumber == registration.registrationNumber
         let becomesOwner = !isRepeat && takeOwnership(for: registration)
         let supersedes = held.map { $0.connectionEpoch < epoch } ?? false

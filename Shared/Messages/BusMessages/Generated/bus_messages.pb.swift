@@ -746,7 +746,8 @@ package nonisolated struct Mss_Bus_V1_OpenSession: @unchecked Sendable {
     set {_uniqueStorage()._connectionNumber = newValue}
   }
 
-  /// Rises with every registration of the gateway, so that a late one does not undo a later one of the same connection.
+  /// Rises with every registration and update of the gateway, so that a late one does not undo a later one of the same
+  /// connection.
   package var registrationNumber: UInt64 {
     get {_storage._registrationNumber}
     set {_uniqueStorage()._registrationNumber = newValue}
@@ -997,6 +998,7 @@ package nonisolated struct Mss_Bus_V1_CloseSession: Sendable {
   package init() {}
 }
 
+/// Changes the foreground state and the verdict of a session.
 package nonisolated struct Mss_Bus_V1_UpdateSession: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -1011,6 +1013,10 @@ package nonisolated struct Mss_Bus_V1_UpdateSession: Sendable {
   package var foreground: Bool = false
 
   package var verdictValidMs: Int64 = 0
+
+  /// From the count of registration_number; 0: it is not compared. The store ignores the update after a command of the
+  /// connection with this or a higher number.
+  package var number: UInt64 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -5887,7 +5893,7 @@ nonisolated extension Mss_Bus_V1_CloseSession: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Mss_Bus_V1_UpdateSession: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".UpdateSession"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}device_id\0\u{3}connection_epoch\0\u{1}foreground\0\u{3}verdict_valid_ms\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}device_id\0\u{3}connection_epoch\0\u{1}foreground\0\u{3}verdict_valid_ms\0\u{1}number\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5900,6 +5906,7 @@ nonisolated extension Mss_Bus_V1_UpdateSession: SwiftProtobuf.Message, SwiftProt
       case 3: try { try decoder.decodeSingularInt64Field(value: &self.connectionEpoch) }()
       case 4: try { try decoder.decodeSingularBoolField(value: &self.foreground) }()
       case 5: try { try decoder.decodeSingularInt64Field(value: &self.verdictValidMs) }()
+      case 6: try { try decoder.decodeSingularUInt64Field(value: &self.number) }()
       default: break
       }
     }
@@ -5921,6 +5928,9 @@ nonisolated extension Mss_Bus_V1_UpdateSession: SwiftProtobuf.Message, SwiftProt
     if self.verdictValidMs != 0 {
       try visitor.visitSingularInt64Field(value: self.verdictValidMs, fieldNumber: 5)
     }
+    if self.number != 0 {
+      try visitor.visitSingularUInt64Field(value: self.number, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5930,6 +5940,7 @@ nonisolated extension Mss_Bus_V1_UpdateSession: SwiftProtobuf.Message, SwiftProt
     if lhs.connectionEpoch != rhs.connectionEpoch {return false}
     if lhs.foreground != rhs.foreground {return false}
     if lhs.verdictValidMs != rhs.verdictValidMs {return false}
+    if lhs.number != rhs.number {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

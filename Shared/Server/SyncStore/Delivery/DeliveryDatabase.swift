@@ -155,11 +155,12 @@ private struct Step {
             self.init(
                 DeviceSessionStore.close(instanceID: instanceID, deviceID: deviceID, connectionEpoch: connectionEpoch)
             ) { .done }
-        case .update(let instanceID, let deviceID, let connectionEpoch, let isForeground, let verdictMilliseconds):
+        case .update(
+            let instanceID, let deviceID, let connectionEpoch, let number, let isForeground, let verdictMilliseconds):
             self.init(
                 DeviceSessionStore.update(
                     instanceID: instanceID, deviceID: deviceID, connectionEpoch: connectionEpoch,
-                    isForeground: isForeground, verdictMilliseconds: verdictMilliseconds)
+                    number: number, isForeground: isForeground, verdictMilliseconds: verdictMilliseconds)
             ) { .done }
         case .sweep(let gatewayID, let since):
             self.init(DeviceSessionStore.sweep(gatewayID: gatewayID, since: since)) { .swept($0) }

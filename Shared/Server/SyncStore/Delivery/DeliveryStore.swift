@@ -76,7 +76,7 @@ package enum SessionStoreCommand: Sendable {
     case open(DeviceSessionStore.Registration, sessionDigest: [UInt8])
     case close(instanceID: InstanceID, deviceID: DeviceID, connectionEpoch: Int64)
     case update(
-        instanceID: InstanceID, deviceID: DeviceID, connectionEpoch: Int64, isForeground: Bool,
+        instanceID: InstanceID, deviceID: DeviceID, connectionEpoch: Int64, number: UInt64, isForeground: Bool,
         verdictMilliseconds: Int64)
     /// Finds channels with oplogs that were committed since a snapshot.
     case sweep(gatewayID: String, since: String)

@@ -61,7 +61,8 @@ END $$;
 -- Registers a connection (epoch 0) or registers one again. Two connections of one store are compared by the device's
 -- numbers. Otherwise the order of registration decides, by a rising connection epoch: the newest wins. A command may
 -- come twice and late. Among the commands of one gateway, its numbers decide: a connection is not superseded by itself
--- or by an earlier one, and does not return to an earlier bind. Epoch 0 in the answer: a newer connection exists, the
+-- or by an earlier one, does not return to an earlier bind, and does not undo the foreground state and verdict of a
+-- later update. Epoch 0 in the answer: a newer connection exists, the
 -- lease is not on record, or the secret is wrong, and nothing changed. Ownership moves only with a valid verdict where
 -- a single-device configuration has the session check on (D16): the gateway ensures this, and this function is the
 -- second check.
@@ -86,6 +87,7 @@ DECLARE
     becomes_owner boolean := false;
     is_same_gateway boolean;
     is_newer boolean; -- by the device's numbers; null: they do not decide
+    keeps_state boolean; -- a later update of the connection has come before
     lasts interval := make_interval(secs => in_verdict_ms / 1000.0);
 BEGIN
     IF NOT EXISTS (SELECT FROM gateway g WHERE g.gateway_id = in_gateway AND g.epoch = in_gateway_epoch) THEN
@@ -119,13 +121,16 @@ BEGIN
             new_epoch := nextval('presence_epoch');
         END IF;
         IF held.device_id IS NOT NULL THEN
+            keeps_state := held.connection_epoch = new_epoch AND held.state_number > in_registration_number;
             UPDATE device_session s SET
                 store_id = in_store, device_connection = in_device_connection,
                 user_id = in_user, gateway_id = in_gateway, gateway_epoch = in_gateway_epoch,
                 connection_number = in_connection_number, registration_number = in_registration_number,
                 connection_epoch = new_epoch, operating_system = in_operating_system, app_version = in_app_version,
-                slot = in_slot, is_foreground = in_is_foreground, verdict_until = clock_timestamp() + lasts,
-                suspended = in_suspended,
+                slot = in_slot, suspended = in_suspended,
+                is_foreground = CASE WHEN keeps_state THEN s.is_foreground ELSE in_is_foreground END,
+                verdict_until = CASE WHEN keeps_state THEN s.verdict_until ELSE clock_timestamp() + lasts END,
+                state_number = CASE WHEN keeps_state THEN s.state_number ELSE in_registration_number END,
                 registered_at = CASE WHEN s.connection_epoch = new_epoch THEN s.registered_at
                     ELSE clock_timestamp() END
             WHERE s.instance_id = in_instance AND s.device_id = in_device;
@@ -134,11 +139,11 @@ BEGIN
         INSERT INTO device_session (
             instance_id, device_id, store_id, device_connection, user_id, gateway_id, gateway_epoch, connection_number,
             registration_number, connection_epoch, operating_system, app_version, slot, is_foreground, verdict_until,
-            suspended)
+            state_number, suspended)
         VALUES (
             in_instance, in_device, in_store, in_device_connection, in_user, in_gateway, in_gateway_epoch,
             in_connection_number, in_registration_number, new_epoch, in_operating_system, in_app_version, in_slot,
-            in_is_foreground, clock_timestamp() + lasts, in_suspended)
+            in_is_foreground, clock_timestamp() + lasts, in_registration_number, in_suspended)
         ON CONFLICT (instance_id, device_id) DO NOTHING;
         EXIT WHEN FOUND;
     END LOOP;

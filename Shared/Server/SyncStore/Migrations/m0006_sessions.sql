@@ -55,6 +55,8 @@ CREATE UNLOGGED TABLE delivery.device_session (
     slot smallint NOT NULL, -- of the device id (DeviceSlot)
     is_foreground boolean NOT NULL,
     verdict_until timestamptz NOT NULL,
+    -- The gateway's number of the registration or update that has set the foreground state and the verdict.
+    state_number bigint NOT NULL,
     -- Sync IDs that the device has suspended.
     suspended text[] COLLATE "C" NOT NULL,
     -- When this connection was first registered under the present lease.
@@ -64,7 +66,7 @@ CREATE UNLOGGED TABLE delivery.device_session (
 CREATE INDEX device_session_by_user ON delivery.device_session (instance_id, user_id) WHERE user_id <> '';
 CREATE INDEX device_session_by_gateway ON delivery.device_session (gateway_id);
 SELECT belt('device_session');
-GRANT SELECT, UPDATE (is_foreground, verdict_until), DELETE ON device_session TO mss_writer;
+GRANT SELECT, UPDATE (is_foreground, verdict_until, state_number), DELETE ON device_session TO mss_writer;
 GRANT SELECT ON device_session TO mss_operator;
 
 -- Gives the epochs of leases, connections and ownerships. It is logged, so they rise over every crash.

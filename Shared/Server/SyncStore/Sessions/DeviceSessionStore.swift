@@ -232,18 +232,23 @@ package enum DeviceSessionStore {
     }
 
     /// Records a session's foreground state and verdict.
+    ///
+    /// - Parameter number: from the count of `Registration.registrationNumber`; 0: it is not compared. Nothing changes
+    ///   after a command of the connection with this or a higher number, because several writers can execute commands
+    ///   in another order.
     package static func update(
-        instanceID: InstanceID, deviceID: DeviceID, connectionEpoch: Int64, isForeground: Bool,
+        instanceID: InstanceID, deviceID: DeviceID, connectionEpoch: Int64, number: UInt64, isForeground: Bool,
         verdictMilliseconds: Int64
     ) -> Query<Void> {
         let sql = """
             UPDATE device_session
-            SET is_foreground = $4, verdict_until = clock_timestamp() + make_interval(secs => $5 / 1000.0)
-            WHERE instance_id = $1 AND device_id = $2 AND connection_epoch = $3
+            SET is_foreground = $5, verdict_until = clock_timestamp() + make_interval(secs => $6 / 1000.0),
+                state_number = greatest(state_number, $4)
+            WHERE instance_id = $1 AND device_id = $2 AND connection_epoch = $3 AND (state_number < $4 OR $4 = 0)
             """
         let parameters: [PostgresValue] = [
-            .text(instanceID.text), .text(deviceID.text), .int64(connectionEpoch), .bool(isForeground),
-            .int64(verdictMilliseconds),
+            .text(instanceID.text), .text(deviceID.text), .int64(connectionEpoch), .int64(Int64(clamping: number)),
+            .bool(isForeground), .int64(verdictMilliseconds),
         ]
         return Query(PostgresStatement(sql, parameters)) { _ in }
     }
