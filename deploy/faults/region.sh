@@ -27,7 +27,6 @@ declare -A number=([a]=1 [b]=2) other=([a]=b [b]=a)
 event='' begun=''
 
 instants=$folder/instants
-bin=$(echo /usr/lib/postgresql/*/bin)
 stop_stack() {
     kill -KILL "${backend:-}" "${watcher:-}" "${listeners[@]}" 2> /dev/null || true
     for site in a b; do at "$site" deploy/down > /dev/null & done
@@ -222,8 +221,8 @@ heal_link a outside
 heal_link a between
 # pg_rewind reads the new timeline from the last checkpoint.
 sql b CHECKPOINT
-as_owner ip netns exec a setpriv --reuid=postgres --regid=postgres --init-groups -- \
-    env HOME="$stack/a/postgres" "$bin/pg_rewind" --target-pgdata="$stack/a/postgres/data" \
+as_owner ip netns exec a "$scripts/postgres.sh" program "$stack/a/postgres" pg_rewind \
+    --target-pgdata="$stack/a/postgres/data" \
     --source-server="host=10.77.2.2 port=$MSS_STACK_POSTGRES_PORT dbname=postgres" > "$folder/rewind.log" 2>&1 ||
     { cat "$folder/rewind.log" >&2 && complain "pg_rewind failed"; }
 step "site a's server is rewound"
@@ -239,7 +238,7 @@ begin return a
 stop_processes b
 step "site b is stopped"
 watch_devices
-"$bin/pg_controldata" "$stack/b/postgres/data" > "$folder/control"
+"$scripts/postgres.sh" program "$stack/b/postgres" pg_controldata "$stack/b/postgres/data" > "$folder/control"
 grep -q '^Database cluster state: *shut down$' "$folder/control" || complain "site b's server was not stopped in order"
 last=$(sed -n 's/^Latest checkpoint location: *//p' "$folder/control")
 [ "$(sql a "SELECT pg_last_wal_replay_lsn() > '$last'")" = t ] || complain "site a lacks commits of site b"

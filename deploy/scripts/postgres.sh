@@ -6,6 +6,7 @@
 #   postgres.sh run DIR                    serve in the foreground (exec), after removing the remains of a killed server
 #   postgres.sh ready DIR                  exit 0 when it answers
 #   postgres.sh create-database DIR NAME   make a database, unless it is there
+#   postgres.sh program DIR NAME ARGUMENT… run a program of the server's version, for example pg_controldata
 # SERVERS_ROOT: a folder with the files of another Debian, whose server is used (servers-root.sh).
 set -euo pipefail
 if [ -n "${SERVERS_ROOT:-}" ]; then
@@ -115,6 +116,10 @@ create-database)
     query="SELECT 1 FROM pg_database WHERE datname = '${3:?NAME is missing}'"
     exists=$("$(bin)/psql" -h 127.0.0.1 -p "$port" -U mss -d postgres -Atqc "$query")
     [ -n "$exists" ] || "$(bin)/createdb" -h 127.0.0.1 -p "$port" -U mss "$3"
+    ;;
+program)
+    cd "$dir"
+    as_owner "$(bin)/${3:?NAME is missing}" "${@:4}"
     ;;
 ready)
     port=$(port_of "$dir")
