@@ -97,6 +97,11 @@ final class DeviceHandler: ChannelInboundHandler {
         writeOut()
     }
 
+    /// Lets the machine look at its deadlines. Call it each second on the event loop.
+    func tick() {
+        if batches.areOnTheirWay || machine.isTickDue(at: gateway.clock.now()) { handle(.ticked) }
+    }
+
     /// Processes one event of a turn. The caller calls `endTurn` in the same turn.
     ///
     /// - Returns: the machine's actions.

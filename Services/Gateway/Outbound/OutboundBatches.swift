@@ -27,6 +27,8 @@ struct OutboundBatches {
     private var unflushed: [[OutboundBatch]] = []
 
     var isEmpty: Bool { waiting.isEmpty }
+    /// Whether batches wait here or in the socket. It is mutating, because otherwise all fields would be copied.
+    var areOnTheirWay: Bool { mutating get { !waiting.isEmpty || hasUnflushed } }
 
     // MARK: Waiting
 

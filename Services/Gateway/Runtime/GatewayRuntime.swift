@@ -106,6 +106,14 @@ final class GatewayRuntime: Sendable {
         }
     }
 
+    /// Lets each session look at its deadlines. Called once per second. It must cost next to nothing for a session
+    /// without one, because a gateway has many.
+    func tick() {
+        EventLoopBatch.execute(registry.all, on: \.eventLoop) { sessions in
+            for session in sessions { session.handler.value.tick() }
+        }
+    }
+
     /// Called for a new lease. The global caches may contain data that a failover lost, so they are emptied.
     private func leaseTaken() {
         commands.globalChannels.forgetAll()

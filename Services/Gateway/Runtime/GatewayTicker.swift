@@ -19,7 +19,7 @@ struct GatewayTicker: Service {
         var second = Int.random(in: 0..<Self.sweepEvery)
         while !Task.isCancelled, !Task.isShuttingDownGracefully {
             try? await cancelWhenGracefulShutdown { try await Task.sleep(for: .seconds(1)) }
-            runtime.notify(runtime.registry.all, .ticked)
+            runtime.tick()
             connected.record(runtime.registry.count)
             devices?.record(runtime.sessionsByInstance().filter { $0.value > 0 })
             runtime.reporter.enqueue(minutes.facts(at: .now) { runtime.sessionsByInstance() })

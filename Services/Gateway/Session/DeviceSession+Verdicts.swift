@@ -48,9 +48,7 @@ extension DeviceSession {
     /// Processes a revocation (H7).
     ///
     /// - Parameter digest: of the session id; empty: every session of the user.
-    mutating func revoked(
-        _ userID: UserID, digest: [UInt8], in context: SessionContext
-    ) -> [SessionAction] {
+    mutating func revoked(_ userID: UserID, digest: [UInt8], in context: SessionContext) -> [SessionAction] {
         guard identity.userID == userID, digest.isEmpty || digest == identity.sessionDigest else { return [] }
         eligibility.check.revoke(at: context.now)
         return verdictEnded(Self.revocation, in: context)

@@ -19,7 +19,7 @@ struct DeviceSession {
     private(set) var operations: SessionOperations
     private(set) var parameters: ParameterKeeping
     /// When the registration and the reads that failed are repeated; nil: nothing failed.
-    private var retryAt: ContinuousClock.Instant?
+    private(set) var retryAt: ContinuousClock.Instant?
     private let limits: SessionLimits
 
     /// - Parameter unproven: the numbers of frames that the device sent before its Connect was accepted.
@@ -148,9 +148,7 @@ struct DeviceSession {
         guard identity.isForeground != foreground else { return [] }
         eligibility.identity.isForeground = foreground
         guard registration.isOpen else { return [] }
-        // Global oplogs are not pushed to an app in the foreground. They are read when it comes to the foreground
-        // (D15).
-        // An update that is executed before a registration that is in flight may find no session.
+        // Global oplogs wait for the foreground (D15). An update that overtakes a registration may find no session.
         guard !foreground, !registration.isInFlight else { return registerAgain(in: context) }
         return [eligibility.updateAction(in: context)]
     }

@@ -260,8 +260,18 @@ struct Eligibility {
     mutating func validateWhenDue(
         of channels: some Collection<ChannelKey>, in context: SessionContext
     ) -> [SessionAction] {
-        guard check.isDue(for: shortestLifetime(of: channels, in: context), at: context.now) else { return [] }
+        guard let due = nextValidation(of: channels, in: context), due <= context.now else { return [] }
         return validate(in: context)
+    }
+
+    /// The instant from which on a verdict must be requested; nil: none, before another event.
+    func nextValidation(
+        of channels: some Collection<ChannelKey>, in context: SessionContext
+    ) -> ContinuousClock.Instant? {
+        guard identity.userID != nil, context.instance(identity.instanceID)?.validatorURL.isEmpty == false else {
+            return nil
+        }
+        return check.nextRequest(for: shortestLifetime(of: channels, in: context), at: context.now)
     }
 
     /// The shortest verdict lifetime of this session's data, without lifetime 0. It includes the instance's lifetime,

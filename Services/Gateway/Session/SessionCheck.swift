@@ -79,17 +79,17 @@ struct SessionCheck {
 
     // MARK: Requests
 
-    /// Whether a verdict must be requested now.
+    /// The instant from which on a verdict must be requested; nil: none, before another event.
     ///
     /// - Parameter lifetime: the shortest verdict lifetime above 0 of this session's data; nil: none.
-    func isDue(for lifetime: Duration?, at now: ContinuousClock.Instant) -> Bool {
-        guard !isAsking, !isRevoked else { return false }
-        if let retryAt { return retryAt <= now }
+    func nextRequest(for lifetime: Duration?, at now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
+        guard !isAsking, !isRevoked else { return nil }
+        if let retryAt { return retryAt }
         switch verdict {
-        case .invalid: return false
+        case .invalid: return nil
         // The instance had no validator at the bind, or when the last verdict stopped counting.
-        case .unknown: return true
-        case .valid(let askedAt): return lifetime.map { askedAt + $0 * lastReply.renewsAt <= now } ?? false
+        case .unknown: return now
+        case .valid(let askedAt): return lifetime.map { askedAt + $0 * lastReply.renewsAt }
         }
     }
 

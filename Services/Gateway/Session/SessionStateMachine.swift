@@ -5,29 +5,28 @@ import SyncModel
 /// One device connection from its first frame to its end. It receives events and returns actions, without I/O and
 /// clock.
 struct SessionStateMachine {
-    /// The phase of the connection, with its data.
-    enum Phase {
+    /// The stage of the connection.
+    enum Stage {
         /// Accepted, no frame yet. Exits: connected (Connect), proving (signed Connect), closed (any other frame,
         /// deadline).
         case awaitingConnect
         /// The nonce of a signed Connect is being claimed. Exits: connected (new nonce), closed (used or unknown nonce).
-        case proving(UnprovenConnect)
+        case proving
         /// The Connect is accepted. The session opens with the reply to its registration. Exits: closed.
-        case connected(DeviceSession)
-        /// Ended: every event is ignored. The session is kept, because its waiting batches can still be written and its
-        /// registration must be removed. No exit.
-        case closed(DeviceSession?)
+        case connected
+        /// Ended: every event is ignored. No exit.
+        case closed
     }
 
-    /// The phase without its data.
-    enum Stage {
-        case awaitingConnect, proving, connected, closed
-    }
-
-    private(set) var phase = Phase.awaitingConnect
-    /// Stored beside the phase, because a look at the phase copies the session in it.
     private(set) var stage = Stage.awaitingConnect
+    /// While `proving`.
+    private var unproven: UnprovenConnect?
+    /// From `connected` on. It is kept after the end, because its waiting batches can still be written and its
+    /// registration must be removed. Not the payload of a stage, because that would be copied for each event.
+    private(set) var session: DeviceSession?
     private var lastHeard: ContinuousClock.Instant
+    /// Until this instant the event `ticked` has no effect, unless another event comes first; nil: unknown.
+    private var quietUntil: ContinuousClock.Instant?
     /// The longest time until the next ping.
     private var interval: Duration
     private let limits: SessionLimits
@@ -48,6 +47,8 @@ struct SessionStateMachine {
     mutating func handle(_ event: SessionEvent, in context: SessionContext) -> [SessionAction] {
         if stage == .closed { return [] }
         let actions = process(event, in: context)
+        quietUntil = nil
+        if case .ticked = event, actions.isEmpty { quietUntil = nextDeadline(in: context) }
         // Nothing follows a close.
         if case .close? = actions.last { end() }
         return actions
@@ -67,37 +68,20 @@ struct SessionStateMachine {
         case .drained: return [.close(.draining, "this gateway is shutting down")]
         case .ticked:
             if let silence = closeForSilence(at: context.now) { return [silence] }
-            return withDevice { $0.handle(.ticked, in: context) } ?? []
-        default: return withDevice { $0.handle(event, in: context) } ?? []
+            return handled(event, in: context)
+        default: return handled(event, in: context)
         }
     }
 
     private mutating func end() {
-        phase = .closed(withSession { $0 })
         stage = .closed
+        unproven = nil
     }
 
-    /// Calls a function with the session of an accepted Connect; nil: there is none, or it ended.
-    private mutating func withDevice<Result>(_ body: (inout DeviceSession) -> Result) -> Result? {
-        stage == .connected ? withSession(body) : nil
-    }
-
-    /// Calls a function with the session in place; nil: the Connect was not accepted. The phase is moved out meanwhile,
-    /// so that the session is not copied.
-    mutating func withSession<Result>(_ body: (inout DeviceSession) -> Result) -> Result? {
-        switch exchange(&phase, with: .closed(nil)) {
-        case .connected(var device):
-            let result = body(&device)
-            phase = .connected(device)
-            return result
-        case .closed(.some(var device)):
-            let result = body(&device)
-            phase = .closed(device)
-            return result
-        case let other:
-            phase = other
-            return nil
-        }
+    /// Passes an event to the session of an accepted Connect.
+    private mutating func handled(_ event: SessionEvent, in context: SessionContext) -> [SessionAction] {
+        guard stage == .connected else { return [] }
+        return session?.handle(event, in: context) ?? []
     }
 
     // MARK: Frames
@@ -116,12 +100,9 @@ struct SessionStateMachine {
             }
             return [.send(.with { $0.pong.number = ping.number })]
         default:
-            if stage == .proving, case .proving(var unproven) = phase {
-                let actions = unproven.receive(packet, in: context)
-                phase = .proving(unproven)
-                return actions
-            }
-            return withDevice { $0.receive(packet, in: context) } ?? []
+            if stage == .proving { return unproven?.receive(packet, in: context) ?? [] }
+            guard stage == .connected else { return [] }
+            return session?.receive(packet, in: context) ?? []
         }
     }
 
@@ -142,7 +123,7 @@ struct SessionStateMachine {
         case .signed(let claim):
             // Before the claim, because the claim is a write in the store.
             guard ConnectCheck.spend(on: connect, in: context) else { return [.sharedRateUsedUp] }
-            phase = .proving(UnprovenConnect(connect))
+            unproven = UnprovenConnect(connect)
             stage = .proving
             return [.claim(claim)]
         case .clockOff:
@@ -154,7 +135,7 @@ struct SessionStateMachine {
 
     /// Processes the outcome of the nonce's claim; nil: unknown.
     private mutating func claimed(_ isFresh: Bool?, in context: SessionContext) -> [SessionAction] {
-        guard case .proving(let unproven) = phase else { return [] }
+        guard let unproven = unproven.take() else { return [] }
         guard let isFresh else { return [.close(.unavailable, "the signature cannot be checked now")] }
         guard isFresh else { return [.close(.signatureRefused, "the nonce was used before: sign a new Connect")] }
         return accept(unproven, signedBy: unproven.connect.signature.keyID, in: context)
@@ -177,7 +158,7 @@ struct SessionStateMachine {
                 lastHeard = context.now
                 actions += device.receive(frame, in: context)
             }
-            phase = .connected(device)
+            session = device
             stage = .connected
             return actions
         }
@@ -192,7 +173,27 @@ struct SessionStateMachine {
             // The network or a stall of this process may be the cause, so the code lets the device reconnect soon.
             return .close(.idle, "no Connect within \(limits.connectDeadline)")
         }
-        return silence >= interval * 5 / 2 ? .close(.idle, "no frame for \(interval * 5 / 2)") : nil
+        return silence >= longestSilence ? .close(.idle, "no frame for \(longestSilence)") : nil
+    }
+
+    private var longestSilence: Duration { interval * 5 / 2 }
+
+    /// The instant of the next tick that has an effect, if no other event comes first; nil: unknown.
+    private mutating func nextDeadline(in context: SessionContext) -> ContinuousClock.Instant? {
+        guard stage == .connected else { return nil }
+        let silenceEnd = lastHeard + longestSilence
+        return withSession { session in
+            // The resends of its batches have deadlines of their own.
+            if session.identity.isSimple { return context.now }
+            let validation = session.eligibility.nextValidation(of: session.window.cursors.keys, in: context)
+            return [session.retryAt, validation].compactMap(\.self).reduce(silenceEnd, min)
+        }
+    }
+
+    /// Whether the event `ticked` can have an effect now. It costs next to nothing, so that a gateway can ask all of its
+    /// sessions every second: it is mutating, because otherwise the session would be copied.
+    mutating func isTickDue(at now: ContinuousClock.Instant) -> Bool {
+        quietUntil.map { $0 <= now } ?? (stage != .closed)
     }
 }
 
@@ -205,20 +206,19 @@ extension SessionStateMachine {
     mutating func recheck(
         _ items: [OutboundBatch], in context: SessionContext
     ) -> (waiting: [OutboundBatch], actions: [SessionAction]) {
-        let isClosed = stage == .closed
-        return withSession { $0.recheck(items, isClosed: isClosed, in: context) } ?? ([], [])
+        quietUntil = nil
+        return session?.recheck(items, isClosed: stage == .closed, in: context) ?? ([], [])
     }
 
     /// Records that batches were written to the connection.
     mutating func recordWritten(_ items: [OutboundBatch], at now: ContinuousClock.Instant) {
-        _ = withSession { session in
-            for item in items { session.window.recordWritten(item, at: now) }
-        }
+        for item in items { session?.window.recordWritten(item, at: now) }
     }
 
     /// Whether pages of the opening backlog are in flight, so that the arrived pages wait for them.
     mutating func gathersBacklog() -> Bool {
-        withDevice { $0.registration.isOpen && $0.window.gathersBacklog } ?? false
+        guard stage == .connected else { return false }
+        return withSession { $0.registration.isOpen && $0.window.gathersBacklog } ?? false
     }
 
     /// Whether waiting batches contain data with a session check. Such data is written in the turn in which the verdict
@@ -251,6 +251,17 @@ extension SessionStateMachine {
 
     /// The outcome of a notice's non-persistent entries, after the session has processed it.
     mutating func replyEntries(of notice: ChannelNotice, in context: SessionContext) -> NoticeReplyEntries {
-        withDevice { $0.window.replyEntries(of: notice, by: $0.eligibility, in: context) } ?? NoticeReplyEntries()
+        guard stage == .connected else { return NoticeReplyEntries() }
+        return withSession { $0.window.replyEntries(of: notice, by: $0.eligibility, in: context) }
+            ?? NoticeReplyEntries()
     }
+
+    /// Calls a function with the session in place, so that the session is not copied; nil: the Connect was not accepted.
+    private mutating func withSession<Result>(_ body: (inout DeviceSession) -> Result) -> Result? {
+        session?.inPlace(body)
+    }
+}
+
+extension DeviceSession {
+    fileprivate mutating func inPlace<Result>(_ body: (inout DeviceSession) -> Result) -> Result { body(&self) }
 }

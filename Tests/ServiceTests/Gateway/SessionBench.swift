@@ -3,6 +3,7 @@ import Crypto
 import DeviceProtocol
 import SwiftProtobuf
 import SyncModel
+import Testing
 
 @testable import Gateway
 
@@ -45,7 +46,12 @@ struct SessionBench {
 
     /// Sends an event to the session.
     @discardableResult
-    mutating func handle(_ event: SessionEvent) -> [SessionAction] { machine.handle(event, in: context) }
+    mutating func handle(_ event: SessionEvent) -> [SessionAction] {
+        let hasNoEffect = if case .ticked = event { !machine.isTickDue(at: now) } else { false }
+        let actions = machine.handle(event, in: context)
+        #expect(!hasNoEffect || actions.isEmpty, "a gateway leaves this tick out")
+        return actions
+    }
 
     /// The outcome of a notice's non-persistent entries.
     mutating func replyEntries(of notice: ChannelNotice) -> NoticeReplyEntries {

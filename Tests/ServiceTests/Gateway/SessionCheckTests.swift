@@ -15,7 +15,8 @@ struct SessionCheckTests {
         var reply = Mss_Bus_V1_ValidateReply()
         reply.verdict = .valid
         _ = check.answered(reply, sentAt: start, now: start, random: random)
-        return check.isDue(for: .seconds(100), at: start + .seconds(seconds))
+        guard let due = check.nextRequest(for: .seconds(100), at: start) else { return false }
+        return due <= start + .seconds(seconds)
     }
 
     @Test("V5: a verdict is requested again before its end, at a random time")
@@ -32,7 +33,8 @@ struct SessionCheckTests {
             _ = check.ask()
             _ = check.answered(reply, sentAt: start, now: start, random: 0.5)
             var pause = Duration.zero
-            while !check.isDue(for: nil, at: start + pause) { pause += .seconds(1) }
+            guard let due = check.nextRequest(for: nil, at: start) else { return .zero }
+            while start + pause < due { pause += .seconds(1) }
             return pause
         }
     }

@@ -5,15 +5,6 @@ import SyncModel
 
 /// The state that the suites look at.
 extension SessionStateMachine {
-    /// The session of an accepted Connect, also when it ended.
-    private var session: DeviceSession? {
-        switch phase {
-        case .connected(let session): session
-        case .closed(let session): session
-        case .awaitingConnect, .proving: nil
-        }
-    }
-
     var isClosed: Bool { stage == .closed }
     /// The Connect is accepted, and the first registration has not succeeded.
     var isOpening: Bool { stage == .connected && session?.registration.isOpen == false }

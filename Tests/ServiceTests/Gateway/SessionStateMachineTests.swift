@@ -494,19 +494,6 @@ struct SessionStateMachineTests {
         #expect(CloseCode.disconnected.retryAfterMilliseconds == 2_000...5_000)
     }
 
-    @Test("silence closes: no Connect in time, no heartbeat in time")
-    func silenceCloses() {
-        var bench = Bench()
-        bench.now += SessionLimits().connectDeadline
-        #expect(bench.handle(.ticked).closeCode == .idle)
-        bench = Bench()
-        bench.open()
-        bench.now += SessionLimits().heartbeat * 5 / 2 - .seconds(1)
-        #expect(bench.handle(.ticked).closeCode == nil)
-        bench.now += .seconds(1)
-        #expect(bench.handle(.ticked).closeCode == .idle)
-    }
-
     @Test("a request that failed is repeated after a moment")
     func failuresAreRepeated() {
         var bench = Bench()

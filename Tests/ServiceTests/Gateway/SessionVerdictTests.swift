@@ -349,6 +349,7 @@ struct SessionVerdictTests {
         bench.open([("B", 3, 1, 0)])
         #expect(bench.handle(.ticked).questions == 0)
         bench.instance.validatorURL = "http://tenant"
+        #expect(bench.handle(.contextChanged).questions == 0)
         #expect(bench.handle(.ticked).questions == 1)
         #expect(bench.handle(.ticked).questions == 0, "it is on its way")
         #expect(bench.answer(.valid).fetches.map(\.after) == [0])

@@ -120,7 +120,7 @@ final class SimulatedGateway: @unchecked Sendable {
             turns += 1
             bus.expireRequests()
             runtime.reporter.flush(withKept: turns % 10 == 0)
-            if turns % 10 == 0 { runtime.notify(runtime.registry.all, .ticked) }
+            if turns % 10 == 0 { runtime.tick() }
             self?.loop.advanceTime(by: Self.turn)
         }
         process.every(.seconds(1)) { [weak self] in self?.refresh(from: database) }
