@@ -107,7 +107,7 @@ final class GatewayRuntime: Sendable {
     }
 
     /// Lets each session look at its deadlines. Called once per second. It must cost next to nothing for a session
-    /// without one, because a gateway has many.
+    /// whose deadline is not reached, because a gateway has many.
     func tick() {
         EventLoopBatch.execute(registry.all, on: \.eventLoop) { sessions in
             for session in sessions { session.handler.value.tick() }

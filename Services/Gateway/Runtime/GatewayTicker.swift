@@ -3,8 +3,8 @@ import ServiceKit
 import ServiceLifecycle
 import SyncModel
 
-/// The periodic work of the gateway: the tick of every session each second, the connected devices each minute, and the
-/// sweep.
+/// The periodic work of the gateway: the deadlines of all sessions each second, the connected devices each minute, and
+/// the sweep.
 struct GatewayTicker: Service {
     /// Seconds between two sweeps.
     private static let sweepEvery = 5

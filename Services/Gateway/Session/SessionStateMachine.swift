@@ -22,10 +22,11 @@ struct SessionStateMachine {
     /// While `proving`.
     private var unproven: UnprovenConnect?
     /// From `connected` on. It is kept after the end, because its waiting batches can still be written and its
-    /// registration must be removed. Not the payload of a stage, because that would be copied for each event.
+    /// registration must be removed. Not the payload of a stage, because each event would copy the session.
     private(set) var session: DeviceSession?
     private var lastHeard: ContinuousClock.Instant
-    /// Until this instant the event `ticked` has no effect, unless another event comes first; nil: unknown.
+    /// Until this instant the event `ticked` has no effect; nil: unknown. Other events and `recheck` reset it, so each
+    /// change of control data must send `contextChanged`.
     private var quietUntil: ContinuousClock.Instant?
     /// The longest time until the next ping.
     private var interval: Duration
@@ -178,20 +179,20 @@ struct SessionStateMachine {
 
     private var longestSilence: Duration { interval * 5 / 2 }
 
-    /// The instant of the next tick that has an effect, if no other event comes first; nil: unknown.
+    /// The earliest instant at which a tick can have an effect, if no other event comes first; nil: unknown.
     private mutating func nextDeadline(in context: SessionContext) -> ContinuousClock.Instant? {
         guard stage == .connected else { return nil }
         let silenceEnd = lastHeard + longestSilence
         return withSession { session in
-            // The resends of its batches have deadlines of their own.
+            // The resends of its batches have deadlines of their own, so every tick is needed.
             if session.identity.isSimple { return context.now }
             let validation = session.eligibility.nextValidation(of: session.window.cursors.keys, in: context)
             return [session.retryAt, validation].compactMap(\.self).reduce(silenceEnd, min)
         }
     }
 
-    /// Whether the event `ticked` can have an effect now. It costs next to nothing, so that a gateway can ask all of its
-    /// sessions every second: it is mutating, because otherwise the session would be copied.
+    /// Whether the event `ticked` can have an effect now. It costs next to nothing, so that a gateway can ask all of
+    /// its sessions every second. It is mutating, because otherwise the session would be copied.
     mutating func isTickDue(at now: ContinuousClock.Instant) -> Bool {
         quietUntil.map { $0 <= now } ?? (stage != .closed)
     }
@@ -256,7 +257,7 @@ extension SessionStateMachine {
             ?? NoticeReplyEntries()
     }
 
-    /// Calls a function with the session in place, so that the session is not copied; nil: the Connect was not accepted.
+    /// Calls a function with the session in place, which copies nothing; nil: the Connect was not accepted.
     private mutating func withSession<Result>(_ body: (inout DeviceSession) -> Result) -> Result? {
         session?.inPlace(body)
     }
