@@ -27,6 +27,7 @@ struct OutboundBatches {
     private var unflushed: [[OutboundBatch]] = []
 
     var isEmpty: Bool { waiting.isEmpty }
+
     /// Whether batches wait here or in the socket. It is mutating, because otherwise all fields would be copied.
     var areOnTheirWay: Bool { mutating get { !waiting.isEmpty || hasUnflushed } }
 

@@ -2,7 +2,7 @@ import BusMessages
 import DeviceProtocol
 import SyncModel
 
-/// An event of a device's session. Events that do not apply in the current phase are ignored.
+/// An event of a device's session. Events that do not apply in the current stage are ignored.
 enum SessionEvent: Sendable {
     // From the device.
     case frame(Mss_Device_V1_Packet)

@@ -67,9 +67,7 @@ struct SessionStateMachine {
             return []
         case .claimed(let isFresh): return claimed(isFresh, in: context)
         case .drained: return [.close(.draining, "this gateway is shutting down")]
-        case .ticked:
-            if let silence = closeForSilence(at: context.now) { return [silence] }
-            return handled(event, in: context)
+        case .ticked: return closeForSilence(at: context.now).map { [$0] } ?? handled(event, in: context)
         default: return handled(event, in: context)
         }
     }

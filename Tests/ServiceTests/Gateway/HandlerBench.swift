@@ -99,6 +99,12 @@ final class HandlerBench {
     /// Receives a frame of the device.
     func receive(_ fill: (inout Mss_Device_V1_Packet) -> Void) { handle(.frame(.with(fill))) }
 
+    /// Lets the gateway's second pass.
+    func tick() {
+        handler.tick()
+        turn()
+    }
+
     /// Runs the waiting tasks of the event loop.
     func turn() { channel.embeddedEventLoop.run() }
 

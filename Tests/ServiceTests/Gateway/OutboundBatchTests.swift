@@ -98,6 +98,20 @@ private typealias Bench = SessionBench
         #expect(try bench.pushed().isEmpty)
     }
 
+    @Test("D5: a page that waits for another one leaves with the first tick after the longest wait")
+    func longestWait() throws {
+        let time = SteppedClock()
+        let bench = try HandlerBench(
+            [Bench.configuration("B"), Bench.configuration("C")], over: BusRecorder(), clock: time.clock)
+        try bench.open([("B", 3, 1, 0), ("C", 4, 1, 0)])
+        bench.handle(.fetched(Self.page([1]), channelID: 3))
+        bench.tick()
+        #expect(try bench.pushed().isEmpty)
+        time.set(.seconds(1))
+        bench.tick()
+        #expect(try bench.pushed() == [1])
+    }
+
     // MARK: The session
 
     @Test("a withdrawn batch frees the window and is read again from its beginning")

@@ -12,6 +12,7 @@ struct SessionDeadlineTests {
     @Test("silence closes: no Connect in time, no heartbeat in time")
     func silenceCloses() {
         var bench = Bench()
+        #expect(bench.handle(.ticked).isEmpty)
         bench.now += SessionLimits().connectDeadline
         #expect(bench.handle(.ticked).closeCode == .idle)
         bench = Bench()

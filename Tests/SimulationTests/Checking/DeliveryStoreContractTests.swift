@@ -27,6 +27,11 @@ struct DeliveryStoreContractTests {
 
         func channelID(_ address: ChannelAddress) -> Int64 { channels.first { $0.value == address }?.key ?? 0 }
 
+        /// The epoch of a device's connection, counted back from the newest; 0: it has not so many.
+        func connection(of device: String, back: Int) -> Int64 {
+            connections[device]?.dropLast(back).last ?? 0
+        }
+
         /// The lease record with the index of each lease in place of its epoch, so that both stores can be compared.
         func comparable(_ book: LeaseRecord) -> [LeaseRecord.Lease] {
             book.leases.map { lease in
@@ -213,8 +218,7 @@ struct DeliveryStoreContractTests {
         let owner = Int.random(in: 0..<4, using: &random)
         let verdict: Int64 = Bool.random(using: &random) ? 3_600_000 : 0
         func command(_ names: Names) -> SessionStoreCommand {
-            let known = names.connections[device] ?? []
-            return .open(
+            .open(
                 DeviceSessionStore.Registration(
                     gatewayID: gateway, gatewayEpoch: names.leases[gateway]?.last ?? 0, instanceID: app,
                     deviceID: DeviceID(device), storeID: StoreID("s"), userID: user.map { UserID($0) },
@@ -222,7 +226,7 @@ struct DeliveryStoreContractTests {
                         operatingSystem: .iOS, appVersion: "1.0", slot: DeviceSlot(of: DeviceID(device))),
                     isForeground: true, connectionNumber: number, registrationNumber: registration,
                     deviceConnectionNumber: deviceNumber,
-                    connectionEpoch: connection < known.count ? known[known.count - 1 - connection] : 0,
+                    connectionEpoch: names.connection(of: device, back: connection),
                     takesOwnership: takesOwnership,
                     ownershipEpoch: owner < names.owners.count ? names.owners[names.owners.count - 1 - owner] : 0,
                     verdictMilliseconds: verdict,
@@ -322,11 +326,10 @@ struct DeliveryStoreContractTests {
         let number = UInt64.random(in: 0...6, using: &random)
         let verdict: Int64 = Bool.random(using: &random) ? 3_600_000 : 0
         func command(_ names: Names) -> SessionStoreCommand {
-            let known = names.connections[device] ?? []
-            return .update(
+            .update(
                 instanceID: app, deviceID: DeviceID(device),
-                connectionEpoch: back < known.count ? known[known.count - 1 - back] : 0, number: number,
-                isForeground: true, verdictMilliseconds: verdict)
+                connectionEpoch: names.connection(of: device, back: back), number: number, isForeground: true,
+                verdictMilliseconds: verdict)
         }
         _ = try postgres.perform([command(theirs)])[0].get()
         _ = memory.perform(command(ours), at: .now)
@@ -339,10 +342,9 @@ struct DeliveryStoreContractTests {
         let device = device(&random)
         let back = Int.random(in: 0..<2, using: &random)
         func command(_ names: Names) -> SessionStoreCommand {
-            let known = names.connections[device] ?? []
-            return .close(
+            .close(
                 instanceID: app, deviceID: DeviceID(device),
-                connectionEpoch: back < known.count ? known[known.count - 1 - back] : 0)
+                connectionEpoch: names.connection(of: device, back: back))
         }
         _ = try postgres.perform([command(theirs)])[0].get()
         _ = memory.perform(command(ours), at: .now)

@@ -62,10 +62,9 @@ END $$;
 -- numbers. Otherwise the order of registration decides, by a rising connection epoch: the newest wins. A command may
 -- come twice and late. Among the commands of one gateway, its numbers decide: a connection is not superseded by itself
 -- or by an earlier one, does not return to an earlier bind, and does not undo the foreground state and verdict of a
--- later update. Epoch 0 in the answer: a newer connection exists, the
--- lease is not on record, or the secret is wrong, and nothing changed. Ownership moves only with a valid verdict where
--- a single-device configuration has the session check on (D16): the gateway ensures this, and this function is the
--- second check.
+-- later update. Epoch 0 in the answer: a newer connection exists, the lease is not on record, or the secret is wrong,
+-- and nothing changed. Ownership moves only with a valid verdict where a single-device configuration has the session
+-- check on (D16): the gateway ensures this, and this function is the second check.
 CREATE OR REPLACE FUNCTION register_session(
     in_gateway text, in_gateway_epoch bigint, in_instance text, in_device text, in_store text,
     in_device_connection bigint, in_user text,
