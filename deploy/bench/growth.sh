@@ -82,10 +82,12 @@ weeks() { # name|from|to|end of the rows
             LATERAL (SELECT (date_trunc('week', now() AT TIME ZONE 'UTC') - make_interval(weeks => w))
                 AT TIME ZONE 'UTC' AS m) monday ORDER BY 1"
 }
+# Their transaction is the first of the database, so neither the sweep nor the statistics take them for new ones.
 fill_oplogs() { # COUNT CHANNELS: so many in all, in the order of time, each to the next channel of a scattered round
     local part=$(($1 / 5)) first=0 name from to end columns
     columns='channel_id, oplog_id, third_message_id, third_message_hash, payload, is_binary, operating_system,
-        minimum_version, maximum_version, share_start, share_size, valid_until, created_at, recalls, recalled_at'
+        minimum_version, maximum_version, share_start, share_size, valid_until, created_at, recalls, recalled_at,
+        written_by'
     while IFS='|' read -r name from to end; do
         sql -c "DROP TABLE IF EXISTS $name"
         # With the constraint attaching reads no row.
@@ -93,7 +95,7 @@ fill_oplogs() { # COUNT CHANNELS: so many in all, in the order of time, each to 
                 CONSTRAINT week CHECK (created_at >= '$from' AND created_at < '$to'))" \
             "SELECT 1 + n * 7919 % $2, 1 + n / $2, 'growth-' || n, hashint8extended(n, 0),
                 convert_to(rpad('{\"number\":' || n || '}', 100), 'UTF8'), false, 0::smallint, '', '', 0::smallint,
-                10000::smallint, at + interval '30 days', at, NULL::bigint, NULL::timestamptz
+                10000::smallint, at + interval '30 days', at, NULL::bigint, NULL::timestamptz, 3::bigint
             FROM (SELECT $first + k AS n, '$from'::timestamptz
                     + k * (('$end'::timestamptz - '$from'::timestamptz) / $part::float8) AS at
                 FROM generate_series(0::bigint, $part - 1) k) o"
@@ -113,10 +115,12 @@ WITH made AS (
     SELECT 'growth', 0, 'load-' || :'run' || '-' || lpad(u::text, 7, '0'), 'UCHAT', 5000
     FROM generate_series(0, 19) u RETURNING channel_id
 )
-INSERT INTO oplog
+INSERT INTO oplog (
+    channel_id, oplog_id, third_message_id, third_message_hash, payload, is_binary, operating_system, minimum_version,
+    maximum_version, share_start, share_size, valid_until, created_at, written_by)
 SELECT m.channel_id, n, 'history-' || n, hashint8extended(n, m.channel_id), convert_to(rpad('{}', 100), 'UTF8'),
     false, 0, '', '', 0, 10000, now() - interval '1 minute',
-    now() - interval '1 hour' - (5000 - n) * interval '7 minutes'
+    now() - interval '1 hour' - (5000 - n) * interval '7 minutes', 3
 FROM made m, generate_series(1, 5000) n;
 SQL
 }

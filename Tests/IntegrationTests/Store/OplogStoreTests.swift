@@ -316,6 +316,30 @@ struct OplogStoreTests {
         }
     }
 
+    @Test("the channels of a batch are locked in the order of their addresses, also those that it makes")
+    func lockOrder() async throws {
+        try await TestDatabase.with(connections: 3) { databases in
+            let (holder, database, observer) = (databases[0], databases[1], databases[2])
+            try await database.configure()
+            // Their rows are in the opposite order; "b" is new.
+            for user in ["e", "d", "c", "a"] { _ = try await database.append([Self.push(user, "1")]) }
+            let all = ["a", "b", "c", "d", "e"]
+            try await holder.execute("BEGIN; UPDATE channel SET head = head WHERE target = 'd'")
+            async let answers = database.append(all.map { Self.push($0, "2") })
+            try await eventually("the batch waits for the channel", within: .seconds(10)) {
+                try await observer.rows("SELECT FROM pg_locks WHERE NOT granted", columns: 0).count == 1
+            }
+            let locked = try await observer.run(OplogStore.lockedChannels(of: all.map { Self.address($0) }))
+            #expect(locked == Set(["a", "c", "d"].map { Self.address($0) }))
+            // The new channel is not visible, but a second transaction that makes it waits for the first one.
+            let made = "INSERT INTO channel (instance_id, kind, target, biz_type) VALUES ('app', 0, 'b', 'B')"
+            let error = await refusal { try await observer.execute("SET lock_timeout = '1ms'; \(made)") }
+            #expect(error?.sqlState == "55P03")
+            try await holder.execute("ROLLBACK")
+            #expect(try await answers.map(\.oplogID.value) == [2, 1, 2, 2, 2])
+        }
+    }
+
     private static func epoch(_ database: TestDatabase) async throws -> Int64 {
         let rows = try await database.rows("SELECT epoch::text FROM incarnation", columns: 1)
         return Int64(rows[0][0] ?? "") ?? -1

@@ -56,9 +56,8 @@ DECLARE
     single_device boolean[];
     checked boolean[];
     immediate boolean[];
-    k integer;
-    channel_id bigint;
-    head bigint;
+    drawn record;
+    place integer := 0;
     channels bigint[];
     heads bigint[];
 BEGIN
@@ -80,20 +79,24 @@ BEGIN
         immediate[n] := rule.is_immediate;
     END LOOP;
 
-    FOR n IN 1..cardinality(in_configuration) LOOP
-        k := in_configuration[n];
-        CONTINUE WHEN data_since[k] IS NULL;
+    -- One statement makes, or locks and raises, all channels, one after the other in the order of the array. No plan can
+    -- change that, because there is no join. Each channel takes a value of the sequence of `channel_id`, also one that
+    -- exists; 64 bits are enough for that.
+    FOR drawn IN
+        INSERT INTO channel AS c (instance_id, kind, target, biz_type, head)
+        SELECT in_instance[r.k], in_kind[r.k], r.target, in_biz_type[r.k], first_id + r.rows
+        FROM unnest(in_configuration, in_target, in_rows) AS r (k, target, rows)
+        WHERE data_since[r.k] IS NOT NULL
+        ON CONFLICT (instance_id, kind, target, biz_type)
+        DO UPDATE SET head = greatest(c.head, first_id) + excluded.head - first_id
+        RETURNING c.channel_id, c.head
+    LOOP
         LOOP
-            UPDATE channel c SET head = greatest(c.head, first_id) + in_rows[n]
-            WHERE c.instance_id = in_instance[k] AND c.kind = in_kind[k] AND c.target = in_target[n]
-                AND c.biz_type = in_biz_type[k]
-            RETURNING c.channel_id, c.head INTO channel_id, head;
-            EXIT WHEN FOUND;
-            INSERT INTO channel (instance_id, kind, target, biz_type)
-            VALUES (in_instance[k], in_kind[k], in_target[n], in_biz_type[k]) ON CONFLICT DO NOTHING;
+            place := place + 1;
+            EXIT WHEN data_since[in_configuration[place]] IS NOT NULL;
         END LOOP;
-        channels[n] := channel_id;
-        heads[n] := head - in_rows[n];
+        channels[place] := drawn.channel_id;
+        heads[place] := drawn.head - in_rows[place];
     END LOOP;
     written_at := clock_timestamp();
     -- With `oldest`, the times of every row that a push can repeat. They are variables, so the plan leaves out other
