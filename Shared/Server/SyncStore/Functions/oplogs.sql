@@ -79,9 +79,9 @@ BEGIN
         immediate[n] := rule.is_immediate;
     END LOOP;
 
-    -- One statement makes, or locks and raises, all channels, one after the other in the order of the array. No plan can
-    -- change that, because there is no join. Each channel takes a value of the sequence of `channel_id`, also one that
-    -- exists; 64 bits are enough for that.
+    -- One statement makes, or locks and raises, all channels, one after the other in the order of the array. No plan
+    -- can change that, because there is no join. Each channel takes a value of the sequence of `channel_id`, also one
+    -- that exists; 64 bits are enough for that.
     FOR drawn IN
         INSERT INTO channel AS c (instance_id, kind, target, biz_type, head)
         SELECT in_instance[r.k], in_kind[r.k], r.target, in_biz_type[r.k], first_id + r.rows
