@@ -10,9 +10,12 @@ source deploy/bench/database.sh
 mssctl=.build/release/mssctl
 "$mssctl" push --instance demo_app --biz-type UCHAT --to "$user" --id first first > /dev/null
 psql -v count="$count" -v user="$user" <<'SQL'
-INSERT INTO oplog
+-- By the database's first transaction, so neither the sweep nor the statistics take them for new ones.
+INSERT INTO oplog (
+    channel_id, oplog_id, third_message_id, third_message_hash, payload, is_binary, operating_system, minimum_version,
+    maximum_version, share_start, share_size, valid_until, created_at, written_by)
 SELECT c.channel_id, c.head + n, 'k' || n, n, convert_to('{"number":' || n || '}', 'UTF8'), false, 0, '', '', 0, 10000,
-    now() + interval '1 day', now()
+    now() + interval '1 day', now(), 3
 FROM channel c, generate_series(1, :count - 1) n WHERE c.target = :'user';
 UPDATE channel SET head = head + :count - 1 WHERE target = :'user';
 SQL

@@ -21,8 +21,12 @@ BEGIN
         name := 'oplog_' || to_char(monday AT TIME ZONE 'UTC', 'YYYYMMDD');
         EXECUTE format('CREATE TABLE delivery.%s PARTITION OF oplog FOR VALUES FROM (%L) TO (%L)',
             name, monday, monday + interval '7 days');
-        EXECUTE format('INSERT INTO oplog SELECT n %% 10000, week, ''bench-'' || n, n,
-            convert_to(repeat(''x'', %s), ''UTF8''), false, 0, '''', '''', 0, 10000, now(), %L
+        -- By the database's first transaction, so neither the sweep nor the statistics take them for new ones.
+        EXECUTE format('INSERT INTO oplog (
+                channel_id, oplog_id, third_message_id, third_message_hash, payload, is_binary, operating_system,
+                minimum_version, maximum_version, share_start, share_size, valid_until, created_at, written_by)
+            SELECT n %% 10000, week, ''bench-'' || n, n,
+                convert_to(repeat(''x'', %s), ''UTF8''), false, 0, '''', '''', 0, 10000, now(), %L, 3
             FROM generate_series(1, 250000) n, (SELECT %s AS week) w',
             current_setting('bench.bytes'), monday + interval '1 day', week);
     END LOOP;

@@ -21,8 +21,8 @@ END $$;
 
 -- Appends a batch and answers every row, in one transaction and one round trip. Configurations, channels and rows have
 -- arrays of their own. A channel names its configuration, and a row its channel, by the place in the array, from 1 on.
--- Every writer passes channels in the same order, that of their addresses. `in_rows` says how many ids each channel
--- draws, and `in_number` which of them a row has. No two rows have the same channel and `thirdMsgId`.
+-- Every writer passes each channel once, in the order of the addresses. `in_rows` says how many ids each channel draws,
+-- and `in_number` which of them a row has. No two rows have the same channel and `thirdMsgId`.
 --
 -- The configuration is read here, in the same transaction, so the rules in force now decide (D17). A row without an
 -- online configuration has no effect and no answer.
