@@ -10,9 +10,20 @@ import Testing
 
 @Suite("Nonce claims over the broker", .enabled(if: TestBroker.port != nil, "needs MSS_TEST_AMQP_PORT"))
 struct NonceClaimTests {
-    /// An oplog writer that leaves the first claim without a reply, like a killed one.
+    /// The way in which an oplog writer does not serve a claim.
+    enum Fault: CaseIterable {
+        /// No reply, like a killed writer.
+        case killed
+        /// A failure whose outcome is unknown, like a writer whose database does not answer.
+        case failed
+    }
+
+    /// An oplog writer that does not serve the first claim.
     private final class Writer: Sendable {
+        private let fault: Fault
         private let state = Mutex<(bus: MessageBus?, claims: [Data])>((nil, []))
+
+        init(_ fault: Fault) { self.fault = fault }
 
         /// The received claims, reduced to the fields that a repeat has in common with the first.
         var claims: [Data] { state.withLock { $0.claims } }
@@ -27,10 +38,14 @@ struct NonceClaimTests {
                         state.claims.append(command.claimNonce.claim)
                         return state.claims.count == 1
                     }
-                    guard !isFirst, let replyTo = delivery.replyTo else { continue }
+                    guard !isFirst || fault == .failed, let replyTo = delivery.replyTo else { continue }
                     var reply = Mss_Bus_V1_Reply()
                     reply.correlation = command.correlation
-                    reply.claim.fresh = true
+                    if isFirst {
+                        reply.failure.reason = "no reply in time"
+                    } else {
+                        reply.claim.fresh = true
+                    }
                     bus?.reply(reply, to: replyTo)
                 }
             }
@@ -44,11 +59,13 @@ struct NonceClaimTests {
             consumptions: consumptions, answers: user == "writer" ? [] : [.stored], logger: Logger(label: "test"))
     }
 
-    @Test("SEC6: an unanswered claim is sent once more, as the same claim, for every waiting request; it counts")
-    func repeats() async throws {
+    @Test(
+        "SEC6: an unanswered or failed claim is sent once more, as the same claim, for every waiting request; it counts",
+        arguments: Fault.allCases)
+    func repeats(fault: Fault) async throws {
         try await OwnBroker.with { broker in
             for user in ["gateway", "ingest"] {
-                let writer = Writer()
+                let writer = Writer(fault)
                 let queue = CommandQueue.admission.rawValue
                 let answering = bus(
                     broker, as: "writer", [AMQPConsumption(queue: queue, prefetch: 10) { writer.took($0) }])

@@ -5,7 +5,8 @@ import SwiftProtobuf
 package import SyncModel
 
 extension MessageBus {
-    /// A repeated claim is safe, because it finds its own effect.
+    /// Attempts of a claim, for a killed writer and for one that stopped waiting for the database: neither may refuse a
+    /// call that would be stored without a signature. A repeat is safe, because it finds its own effect.
     private static let claimAttempts = 2
 
     /// Claims a nonce for one signed request. A nonce is accepted once per key, across all processes (H9).
@@ -49,7 +50,7 @@ extension MessageBus {
             }
         } completion: { [self] result in
             switch result {
-            case .failure(let error) where error.code == .unanswered && attempt < Self.claimAttempts:
+            case .failure(let error) where error.code != .unavailable && attempt < Self.claimAttempts:
                 send(claim, attempt: attempt + 1, completion)
             case .failure(let error):
                 completion(.failure(error))
