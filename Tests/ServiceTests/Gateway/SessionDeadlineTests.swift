@@ -34,6 +34,10 @@ struct SessionDeadlineTests {
         #expect(isDue(in: &bench, after: [0, 69, 91]) == [false, false, true])
         bench.receive { $0.ping.number = 1 }
         #expect(isDue(in: &bench, after: [0]) == [true])
+        #expect(bench.handle(.ticked).isEmpty)
+        #expect(isDue(in: &bench, after: [0]) == [false])
+        _ = bench.machine.recheck([], in: bench.context)
+        #expect(isDue(in: &bench, after: [0]) == [true], "a recheck can request a verdict, which has a deadline")
         var idle = Bench()
         idle.open()
         #expect(idle.handle(.ticked).isEmpty)
