@@ -5,8 +5,8 @@ import SwiftProtobuf
 package import SyncModel
 
 extension MessageBus {
-    /// Attempts of a claim, for a killed writer and for one that stopped waiting for the database: neither may refuse a
-    /// call that would be stored without a signature. A repeat is safe, because it finds its own effect.
+    /// Attempts of a claim: the second one covers a killed writer, and one that stopped waiting for the database. A repeat
+    /// is safe, because it finds its own effect.
     private static let claimAttempts = 2
 
     /// Claims a nonce for one signed request. A nonce is accepted once per key, across all processes (H9).
